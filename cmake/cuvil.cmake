@@ -1,0 +1,44 @@
+# Flags and helpers shared by all targets.
+
+add_library(cuvil_flags INTERFACE)
+target_include_directories(cuvil_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>)
+target_compile_options(cuvil_flags INTERFACE
+  -Wall -Wextra -Werror -Wno-missing-field-initializers
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+# Data is in sections of its own so that what nobody calls does not end up in the runtime.
+target_compile_options(cuvil_flags INTERFACE -ffunction-sections -fdata-sections)
+target_link_options(cuvil_flags INTERFACE -Wl,--gc-sections)
+if(CUVIL_SANITIZE)
+  target_compile_options(cuvil_flags INTERFACE -fsanitize=${CUVIL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(cuvil_flags INTERFACE -fsanitize=${CUVIL_SANITIZE})
+endif()
+
+find_program(CUVIL_LLD NAMES ld.lld-19 ld.lld)
+if(CUVIL_LLD)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_link_options(--ld-path=${CUVIL_LLD})
+  else()
+    get_filename_component(CUVIL_LLD_DIR ${CUVIL_LLD} DIRECTORY)
+    add_link_options(-fuse-ld=lld)
+  endif()
+endif()
+
+# cuvil_library(NAME DEPS...): a static library of every .cpp in the current folder (not below it).
+function(cuvil_library name)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp *.h)
+  add_library(${name} STATIC ${sources})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${name} PUBLIC cuvil_flags ${ARGN})
+endfunction()
+
+# cuvil_test(NAME DEPS...): a GoogleTest executable of every .cpp in the current folder.
+function(cuvil_test name)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_compile_definitions(${name} PRIVATE CUVIL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE cuvil_flags ${ARGN} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,31 @@
+#include "core/base/env.h"
+
+#include <cstdlib>
+
+#include "core/base/error.h"
+
+namespace cuvil::env {
+
+const Variable kVariables[] = {
+    {"CUVIL_CACHE_DIR", "folder of the object cache; default $XDG_CACHE_HOME/cuvil or ~/.cache/cuvil; \"off\" disables it"},
+    {"CUVIL_DUMP", "print the program after a step of the pipeline: after:STEP, or all"},
+    {"CUVIL_DUMP_DIR", "folder that gets each kernel as Kernel IR, LLVM IR and assembly"},
+    {"CUVIL_VERIFY", "1: verify the IR after every pass"},
+    {"CUVIL_SKIP", "comma-separated names of optional passes to skip"},
+    {"CUVIL_NUM_THREADS", "threads of the runtime's pool; default: cores that cgroup and affinity allow"},
+    {"CUVIL_COMPILE_THREADS", "threads that compile kernels; default: as above"},
+    {"CUVIL_BLESS", "1: golden tests rewrite their expectations"},
+};
+const int kVariableCount = sizeof(kVariables) / sizeof(kVariables[0]);
+
+std::optional<std::string> get(std::string_view name) {
+  for (const Variable& v : kVariables) {
+    if (v.name != name) continue;
+    const char* value = std::getenv(v.name.data());
+    if (!value || !*value) return std::nullopt;
+    return std::string(value);
+  }
+  throw_internal("environment variable " + std::string(name) + " is not in the table of core/base/env.cpp");
+}
+
+}  // namespace cuvil::env

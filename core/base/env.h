@@ -1,0 +1,21 @@
+// The one table of environment variables. Nothing else in the compiler calls getenv.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cuvil::env {
+
+struct Variable {
+  std::string_view name;
+  std::string_view help;
+};
+/// All variables with their meaning; docs/environment.md is checked against it.
+extern const Variable kVariables[];
+extern const int kVariableCount;
+
+/// Value of a variable of the table; nullopt if unset or empty. Throws an internal error for a name not in the table.
+std::optional<std::string> get(std::string_view name);
+
+}  // namespace cuvil::env
