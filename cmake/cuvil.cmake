@@ -5,6 +5,10 @@ target_include_directories(cuvil_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOU
 target_compile_options(cuvil_flags INTERFACE
   -Wall -Wextra -Werror -Wno-missing-field-initializers
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports std::string's own operator+ (GCC bug 105329).
+  target_compile_options(cuvil_flags INTERFACE -Wno-restrict)
+endif()
 # Data is in sections of its own so that what nobody calls does not end up in the runtime.
 target_compile_options(cuvil_flags INTERFACE -ffunction-sections -fdata-sections)
 target_link_options(cuvil_flags INTERFACE -Wl,--gc-sections)
@@ -18,14 +22,21 @@ if(CUVIL_LLD)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     add_link_options(--ld-path=${CUVIL_LLD})
   else()
-    get_filename_component(CUVIL_LLD_DIR ${CUVIL_LLD} DIRECTORY)
-    add_link_options(-fuse-ld=lld)
+    # GCC looks for the plain name ld.lld, which Debian keeps in LLVM's own folder.
+    file(REAL_PATH ${CUVIL_LLD} CUVIL_LLD_REAL)
+    get_filename_component(CUVIL_LLD_DIR ${CUVIL_LLD_REAL} DIRECTORY)
+    add_link_options(-fuse-ld=lld -B${CUVIL_LLD_DIR})
   endif()
 endif()
 
 # cuvil_library(NAME DEPS...): a static library of every .cpp in the current folder (not below it).
 function(cuvil_library name)
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.h)
+  file(GLOB compiled CONFIGURE_DEPENDS *.cpp)
+  if(NOT compiled) # a library of headers still is a target that others link
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}_empty.cpp "")
+    list(APPEND sources ${CMAKE_CURRENT_BINARY_DIR}/${name}_empty.cpp)
+  endif()
   add_library(${name} STATIC ${sources})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(${name} PUBLIC cuvil_flags ${ARGN})
@@ -41,4 +52,29 @@ function(cuvil_test name)
   target_compile_definitions(${name} PRIVATE CUVIL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE cuvil_flags ${ARGN} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+# cuvil_executables(DEPS...): one executable of every .cpp in the current folder, named like its file.
+function(cuvil_executables)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    string(REPLACE "_" "-" name ${name})
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE ${ARGN})
+    target_compile_definitions(${name} PRIVATE CUVIL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  endforeach()
+endfunction()
+
+# cuvil_fuzzers(DEPS...): one libFuzzer executable of every fuzz_*.cpp in the current folder.
+function(cuvil_fuzzers)
+  file(GLOB sources CONFIGURE_DEPENDS fuzz_*.cpp)
+  add_custom_target(fuzzers)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE ${ARGN})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${name})
+  endforeach()
 endfunction()
