@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,9 +37,13 @@ class Dim {
   std::optional<int64_t> evaluate(const std::map<std::string, int64_t>& values) const;
   /// Lower bound known from "symbols are >= 0", or nullopt.
   std::optional<int64_t> lower_bound() const;
+  /// Upper bound if there is one, e.g. 3 for mod(N, 4).
+  std::optional<int64_t> upper_bound() const;
   /// True if this is known to be a multiple of n (n > 0).
   bool divisible_by(int64_t n) const;
 
+  // Arithmetic throws ShapeError with the expression if a coefficient leaves int64, a constant divisor is not positive
+  // or the expression grows out of bounds. A symbolic divisor is taken to be positive.
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
@@ -57,14 +60,15 @@ class Dim {
   enum class Kind : uint8_t { constant, symbol, add, mul, floordiv, mod, min, max };
   struct View {
     Kind kind;
-    int64_t value = 0;           // constant
-    std::string_view name;       // symbol
-    std::vector<Dim> operands;   // the rest; add and mul have two or more
+    int64_t value = 0;          // constant
+    std::string_view name;      // symbol
+    std::vector<Dim> operands;  // the rest; add, mul, min and max have two or more
   };
   View view() const;
 
  private:
   struct Node;
+  friend struct DimImpl;
   explicit Dim(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   std::shared_ptr<const Node> node_;
 };
