@@ -76,8 +76,7 @@ int DimImpl::compare(const Dim& a, const Dim& b) {
 }
 
 Dim DimImpl::make(std::vector<DimTerm> terms) {
-  std::stable_sort(terms.begin(), terms.end(),
-                   [](const DimTerm& a, const DimTerm& b) { return compare_factors(a, b) < 0; });
+  std::sort(terms.begin(), terms.end(), [](const DimTerm& a, const DimTerm& b) { return compare_factors(a, b) < 0; });
   auto node = std::make_shared<Dim::Node>();
   for (DimTerm& t : terms) {
     auto& merged = node->terms;
