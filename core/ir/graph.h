@@ -89,9 +89,14 @@ class Graph {
   std::string name;
   std::string source;  ///< model file or "", for messages
   Region body;
+  /// The user's names of the results, beside body.results: a result may be any value, even an input. In text:
+  /// `-> (prob = %v12)`.
+  std::vector<std::string> output_names;
 
   /// A new graph input.
   Value* add_input(std::string name, Type type);
+  /// A new graph result.
+  void add_output(std::string name, Value* value);
   /// Creates a node before `before` (default: at the end of `region`, default: the body) with `output_types` results.
   /// Types are NOT inferred here: ops::Builder (core/ops/builder.h) does that and is what importers and passes use.
   Node* create(std::string op, std::vector<Value*> inputs, Attributes attributes, std::vector<Type> output_types,
