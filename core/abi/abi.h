@@ -51,12 +51,19 @@ typedef int32_t (*cuvil_kernel_fn)(const void* const* buffers, const int64_t* di
 /* Codes a kernel may return. */
 #define CUVIL_KERNEL_INDEX_OUT_OF_RANGE 1
 
-/* Every buffer handed to a kernel from the arena or the weights is aligned to this many bytes. */
+/*
+ * Arena buffers, constants and scratch start at a multiple of this many bytes (plus the byte offset that the plan gives
+ * an argument or a view). Inputs and outputs are the caller's memory: a kernel may assume the alignment of their
+ * element type only.
+ */
 #define CUVIL_ALIGNMENT 64
+
+/* Instruction-set architectures of a variant of a .cvl. Append only. */
+typedef enum cuvil_arch { CUVIL_ARCH_X86_64 = 0, CUVIL_ARCH_AARCH64 = 1 } cuvil_arch;
 
 /* Instruction-set features a variant of a .cvl may need, as bits of cvl.fbs Variant.features. Append only. */
 typedef enum cuvil_feature {
-  CUVIL_FEATURE_AVX2 = 0, /* x86-64-v3: AVX2, FMA, BMI, F16C */
+  CUVIL_FEATURE_AVX2 = 0,   /* x86-64-v3: AVX2, FMA, BMI, F16C */
   CUVIL_FEATURE_AVX512 = 1, /* x86-64-v4: F, BW, CD, DQ, VL */
   CUVIL_FEATURE_VNNI = 2,
   CUVIL_FEATURE_AVX512_FP16 = 3,
@@ -71,7 +78,7 @@ typedef enum cuvil_feature {
 
 /* Opcodes of a size expression: postfix over int64, the symbols' values given. Append only. */
 typedef enum cuvil_expr_op {
-  CUVIL_EXPR_CONST = 0, /* operand: the value */
+  CUVIL_EXPR_CONST = 0,  /* operand: the value */
   CUVIL_EXPR_SYMBOL = 1, /* operand: the symbol's number */
   CUVIL_EXPR_ADD = 2,
   CUVIL_EXPR_MUL = 3,
