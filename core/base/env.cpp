@@ -21,7 +21,7 @@ const int kVariableCount = sizeof(kVariables) / sizeof(kVariables[0]);
 std::optional<std::string> get(std::string_view name) {
   for (const Variable& v : kVariables) {
     if (v.name != name) continue;
-    const char* value = std::getenv(v.name.data());
+    const char* value = std::getenv(std::string(name).c_str());
     if (!value || !*value) return std::nullopt;
     return std::string(value);
   }
