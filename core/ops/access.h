@@ -23,16 +23,29 @@ class DimBinder {
   kernel::Builder& builder_;
   std::map<std::string, kernel::Expr> dims_;
 };
-/// The way back, for task counts and scratch: an index expression over a kernel's dims as a Dim over symbols.
+/// The way back, for task counts and scratch: an index expression over a kernel's dims as a Dim over symbols. Internal
+/// error for an expression that is not one (loads, task or loop variables are read as symbols of their name).
 Dim to_dim(const kernel::Expr& expr);
 
-/// One element of a tensor, or `lanes` neighbours along `axis` beginning at `index`; `mask` (bool of `lanes`) turns
-/// lanes off (they read as 0 and are not stored).
+/// One element of a tensor, or `lanes` elements of it: neighbours along `axis` beginning at `index[axis]`, and/or
+/// whatever the entries of `index` say that are vectors themselves (i64 of `lanes`: one position per lane).
 struct Coords {
   std::vector<kernel::Expr> index;  ///< logical, one per axis
-  int axis = -1;                    ///< of the vector; -1: a scalar
+  int axis = -1;                    ///< of the vector; -1: none
   int lanes = 1;
-  kernel::Expr mask;
+  kernel::Expr mask;   ///< bool of `lanes`: lanes that are off read as 0 and are not stored. Null: all are on
+  kernel::Expr where;  ///< scalar bool for all lanes at once, beside `mask`. Null: true
+
+  /// The position along axis `a` as a value: a scalar, or a vector of `lanes` for the vector's axis.
+  kernel::Expr at(int a) const;
+  /// Both predicates as one: a bool of `lanes` (scalar for lanes 1), or null if nothing is off.
+  kernel::Expr predicate() const;
+  /// The same position with another index on axis `a` (which stops being the vector's axis).
+  Coords with(int a, kernel::Expr value) const;
+  /// index[a] * factor + offset: stays a run of neighbours where factor is 1, else becomes a vector of positions.
+  Coords moved(int a, const kernel::Expr& factor, const kernel::Expr& offset) const;
+  /// Turned off additionally where `condition` (a scalar or a vector bool) is false.
+  Coords only(const kernel::Expr& condition) const;
 };
 
 /// A tensor in memory.
@@ -48,12 +61,15 @@ class TensorAccess {
   const kernel::Buffer& buffer() const { return buffer_; }
 
   /// A vector along an axis that lies contiguously (the last axis of a plain tensor; a blocked axis whose block is a
-  /// multiple of `lanes`, at an index that is a multiple of `lanes`) is one vector access, otherwise a gather. Along an
-  /// axis of extent 1 while lanes > 1: the scalar, broadcast.
+  /// multiple of `lanes`, at an index that is a multiple of `lanes`) is one vector access, otherwise a gather. Where no
+  /// coordinate of the tensor differs between lanes: the scalar, broadcast. Always gives `at.lanes` lanes.
   kernel::Expr load(const Coords& at) const;
+  /// `value` has `at.lanes` lanes, or is a scalar that goes to all of them.
   void store(kernel::Builder& b, const Coords& at, kernel::Expr value) const;
-  /// Physical indices of a scalar position.
+  /// Physical indices of a logical position, one per buffer dimension (vectors where an index is one).
   std::vector<kernel::Expr> physical(const std::vector<kernel::Expr>& index) const;
+  /// True if `lanes` neighbours along `axis` (aligned to `lanes` if the axis is blocked) are neighbours in memory.
+  bool contiguous(int axis, int lanes) const;
 
  private:
   kernel::Buffer buffer_;
@@ -63,6 +79,8 @@ class TensorAccess {
 /// Coordinates of an operand that is broadcast (numpy rules) against a result: axes aligned at the right, extents of
 /// 1 read at 0. The vector axis moves along, or vanishes (scalar load, to be broadcast).
 Coords broadcast_coords(const Coords& at, const Shape& result, const Shape& operand);
+/// Coordinates without the given axes (sorted): of a reduction's result without its kept axes.
+Coords drop_axes(const Coords& at, const std::vector<int>& axes);
 
 /// A value that can be read at coordinates: a tensor, or an elementwise expression over tensors (a fused producer).
 using Reader = std::function<kernel::Expr(const Coords&)>;

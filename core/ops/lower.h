@@ -3,6 +3,7 @@
 // producer's expression, or whether a Writer applies an epilogue first.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,17 +17,33 @@ namespace cuvil::ops {
 /// elementwise; elementwise nodes before it are its prologue, those after it its epilogue.
 /// Fused nodes: op "Fused", one region whose params are the inputs and whose results are the outputs.
 struct Group {
-  const ir::Node* node = nullptr;    ///< the Fused node or the single node
-  const ir::Node* anchor = nullptr;  ///< null: all elementwise
+  const ir::Node* node = nullptr;                   ///< the Fused node or the single node
+  const ir::Node* anchor = nullptr;                 ///< null: all elementwise
   std::vector<const ir::Node*> prologue, epilogue;  ///< in order
   static Group of(const ir::Node& node);
 };
+
+/// An input or a result of a group's node.
+struct Port {
+  const ir::Value* value = nullptr;  ///< as seen inside the group
+  ir::Type type;
+  size_t index = 0;        ///< among the node's inputs, or its results
+  kernel::Expr immediate;  ///< value of an input that is a constant of one element: it is not read from memory
+};
+/// The value of a constant of one element as a scalar; null for anything else.
+kernel::Expr immediate_of(const ir::Value* value);
+/// All inputs of the group's node (absent optionals left out), and all its outputs.
+std::vector<Port> inputs_of(const Group& group);
+std::vector<Port> results_of(const Group& group);
 
 class LowerContext {
  public:
   /// Declares the kernel's parameters: all inputs of the group's node (absent optionals left out), then its outputs,
   /// in this order: it is the order of the launch's arguments. Workspaces that a schedule adds come after.
-  LowerContext(const Group& group, const TargetInfo& target, std::string kernel_name);
+  /// `shapes`: of the parameters, where they are not the physical shapes of their types (as many elements, another
+  /// view).
+  LowerContext(const Group& group, const TargetInfo& target, std::string kernel_name,
+               const std::vector<Shape>* shapes = nullptr);
 
   kernel::Builder& b() { return builder_; }
   DimBinder& dims() { return dims_; }
@@ -38,9 +55,9 @@ class LowerContext {
   /// Input i of node(): its type and how to read it. A prologue is inlined here.
   const ir::Type& in_type(size_t i) const;
   bool has_in(size_t i) const;
-  kernel::Expr load(size_t i, const Coords& at) const;
-  kernel::Expr load(size_t i, std::vector<kernel::Expr> index) const { return load(i, Coords{std::move(index)}); }
-  /// Input i as memory, for schedules that address it themselves; null if a prologue is in between.
+  kernel::Expr load(size_t i, const Coords& at);
+  kernel::Expr load(size_t i, std::vector<kernel::Expr> index) { return load(i, Coords{std::move(index)}); }
+  /// Input i as memory, for schedules that address it themselves; null if it is absent or a prologue is in between.
   const TensorAccess* in_memory(size_t i) const;
 
   /// Output i of node() as the anchor computes it (logical shape), before the epilogue.
@@ -53,6 +70,12 @@ class LowerContext {
   }
   /// The group's output as memory: its layout decides how a schedule walks.
   const TensorAccess& out_memory(size_t i = 0) const;
+  /// The parameter of an input (one of inputs_of()), and of result i.
+  const TensorAccess& memory(const Port& input) const;
+  const TensorAccess& result_memory(size_t i) const { return outputs_[i]; }
+  /// How many f32 (or wider) lanes a vector loop over this group's tensors should have: vector_bytes over the widest
+  /// element, at least 4 bytes.
+  int lanes() const;
   /// Extents as expressions.
   kernel::Expr dim(const Dim& d) { return dims_(d); }
   std::vector<kernel::Expr> extents(const Shape& shape);
@@ -60,24 +83,31 @@ class LowerContext {
   kernel::Kernel finish() { return builder_.finish(); }
 
  private:
-  kernel::Expr value_at(const ir::Value* value, const Coords& at, const Shape& result_shape) const;
+  using Known = std::map<const ir::Value*, kernel::Expr>;
+  /// A value of the group at coordinates of `shape` against which it is broadcast. `known` remembers values of exactly
+  /// these coordinates.
+  kernel::Expr value_at(const ir::Value* value, const Coords& at, const Shape& shape, Known& known);
+  /// The first input that is this value; null if it is computed inside the group.
+  const Port* port_of(const ir::Value* value) const;
+  /// Which nodes of the epilogue compute with output `computed` of the anchor.
+  bool reaches(const ir::Value* computed, const ir::Value* result) const;
 
   Group group_;
   const TargetInfo& target_;
   const ir::Node* node_;
   kernel::Builder builder_;
   DimBinder dims_;
-  std::vector<std::pair<const ir::Value*, TensorAccess>> memory_;  ///< values inside the group that are parameters
+  std::vector<Port> inputs_, results_;
+  std::vector<TensorAccess> memory_;  ///< of inputs_
   std::vector<TensorAccess> outputs_;
 };
+
+/// The value of an elementwise node from its operands, all of `lanes` lanes. f16 and bf16 compute in f32 and round to
+/// the result's type.
+kernel::Expr elementwise_value(const ir::Node& node, std::vector<kernel::Expr> operands);
 
 /// The plain loop nest: the reference. Elementwise groups: one loop nest over the output. Works for every group with an
 /// `expr` or `lower`; kernels of host operators do not exist (internal error).
 kernel::Kernel lower_reference(const Group& group, const TargetInfo& target, std::string kernel_name);
-
-/// Loops over all elements of `shape` as tasks: the outer axes are split into at most `max_tasks` tasks... A helper for
-/// lowerings: calls body with the index of one element; the last axis runs in a `vector` loop if `vectorise`.
-void for_each_element(LowerContext& c, const Shape& shape, bool vectorise,
-                      const std::function<void(std::vector<kernel::Expr>)>& body);
 
 }  // namespace cuvil::ops

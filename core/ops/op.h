@@ -18,22 +18,22 @@ namespace cuvil::ops {
 
 /// What passes and the plan may know of an operator.
 enum Trait : uint32_t {
-  kElementwise = 1 << 0,   ///< out[i] = expr(in[i]...) with numpy broadcasting; has `expr`; one output
-  kReduction = 1 << 1,     ///< reduces axes of input 0
-  kContraction = 1 << 2,   ///< sums of products: convolution, matmul; schedules exist, epilogues fuse into it
-  kView = 1 << 3,          ///< output 0 is input 0's memory under another shape, both in plain layout (Reshape, ...)
-  kCommutative = 1 << 4,   ///< of its two inputs
-  kConstant = 1 << 5,      ///< Constant
-  kHost = 1 << 6,          ///< no loop nest: runs as a host function of the runtime
-  kBlockable = 1 << 7,     ///< works on images [N, C, H, W] (axis 1 = channels) in NCHWc: inputs and outputs of rank 4
-                           ///< may be blocked on axis 1 (weights and the like are exempt). All elementwise ops are.
-  kImage = 1 << 8,         ///< blockable, and gains from NCHWc: the layout pass starts here
-  kConcat = 1 << 9,        ///< output is the inputs side by side along attribute axis: may be planned without copies
-  kReorder = 1 << 10,      ///< changes layout only
-  kRowwise = 1 << 11,      ///< works row by row along the last axis or attribute axis (softmax, layer norm)
-  kEpilogueOk = 1 << 12,   ///< not elementwise, but elementwise users may be fused onto its output store
+  kElementwise = 1 << 0,  ///< out[i] = expr(in[i]...) with numpy broadcasting; has `expr`; one output
+  kReduction = 1 << 1,    ///< reduces axes of input 0
+  kContraction = 1 << 2,  ///< sums of products: convolution, matmul; schedules exist, epilogues fuse into it
+  kView = 1 << 3,         ///< output 0 is input 0's memory under another shape, both in plain layout (Reshape, ...)
+  kCommutative = 1 << 4,  ///< of its two inputs
+  kConstant = 1 << 5,     ///< Constant
+  kHost = 1 << 6,         ///< no loop nest: runs as a host function of the runtime
+  kBlockable = 1 << 7,    ///< works on images [N, C, H, W] (axis 1 = channels) in NCHWc: inputs and outputs of rank 4
+                          ///< may be blocked on axis 1 (weights and the like are exempt). All elementwise ops are.
+  kImage = 1 << 8,        ///< blockable, and gains from NCHWc: the layout pass starts here
+  kConcat = 1 << 9,       ///< output is the inputs side by side along attribute axis: may be planned without copies
+  kReorder = 1 << 10,     ///< changes layout only
+  kRowwise = 1 << 11,     ///< works row by row along the last axis or attribute axis (softmax, layer norm)
+  kEpilogueOk = 1 << 12,  ///< not elementwise, but elementwise users may be fused onto its output store
   kDataDependent = 1 << 13,  ///< output shape depends on input values
-  kPure = 1 << 14,         ///< same inputs give same outputs, no effects: may be folded, merged, removed. (All so far.)
+  kPure = 1 << 14,  ///< same inputs give same outputs, no effects: may be folded, merged, removed. (All so far.)
 };
 
 struct ValueSpec {
@@ -49,14 +49,17 @@ struct AttrSpec {
   AttrKind kind;
   std::string_view doc;
   bool required = true;
-  ir::Attribute fallback = int64_t{0};  ///< value when absent, if not required; ops::normalise() writes it out
+  /// Value when absent, if not required; ops::normalise() writes it out. Nullopt: it stays absent, which means
+  /// something of its own (all axes, no bound, ...), said in `doc`.
+  std::optional<ir::Attribute> fallback = std::nullopt;
 };
 
-/// What a type rule sees.
+/// What a type rule sees: a node whose schema holds.
 struct InferContext {
   const ir::Node& node;
   std::span<ir::Value* const> inputs() const { return node.inputs(); }
   const ir::Type& in(size_t i) const { return node.input(i)->type; }
+  bool has_in(size_t i) const { return node.input(i) != nullptr; }
   /// Throws ShapeError naming the node.
   [[noreturn]] void fail(const std::string& what) const;
 };
@@ -68,13 +71,14 @@ class LowerContext;
 /// (lowering without any pass) and, where a sample states them, from numbers written by hand.
 struct Sample {
   std::string name;
-  std::vector<ir::Type> inputs;  ///< types of the operator's inputs; a dtype-less absent optional is rank -1: see absent()
-  ir::Attributes attributes;
-  /// Inputs' values: "random" (default, seeded, floats in [-2, 2], ints small), or explicit numbers per input.
-  std::vector<std::vector<double>> values;
-  /// Expected output 0, if written by hand.
-  std::vector<double> expected;
-  double tolerance = 1e-5;       ///< relative and absolute, for floats, of optimised against interpreter
+  std::vector<std::optional<ir::Type>> inputs;  ///< types of the operator's inputs; nullopt: an optional one left out
+  ir::Attributes attributes = {};
+  /// Inputs' values, in logical row-major order; a missing or empty list: random (seeded, floats in `range`, integers
+  /// in [-4, 4], unsigned ones in [0, 8]).
+  std::vector<std::vector<double>> values = {};
+  /// Expected output 0 in logical row-major order, if written by hand.
+  std::vector<double> expected = {};
+  double tolerance = 1e-5;           ///< relative and absolute, for floats, of optimised against interpreter
   std::vector<double> range{-2, 2};  ///< of random floats
 };
 
@@ -110,15 +114,20 @@ const OpDef* find(std::string_view name);
 /// The definition; internal error if unknown.
 const OpDef& get(std::string_view name);
 inline const OpDef& def(const ir::Node& node) { return get(node.op); }
+/// FLOP of a node by its definition; default: elements of output 0.
+Dim flops_of(const ir::Node& node);
 /// All, sorted by name.
 std::span<const OpDef* const> all();
 
 /// Checks a node against its schema (input counts, attribute names and kinds, dtypes) and writes absent attributes'
-/// defaults. Throws ModelError / UnsupportedError naming the node.
+/// defaults; integers stand for reals and for shapes. Every node may also carry the string attribute "schedule".
+/// Throws ModelError / UnsupportedError naming the node.
 void normalise(ir::Node& node);
-/// Runs the type rule. Layouts of outputs: plain, unless the op is elementwise or blockable with a blocked input 0.
+/// Runs the type rule. Layouts of outputs: what the rule says; where it says plain and the op is elementwise, the
+/// layout of the first input of the output's shape; where it is blockable, the blocks of channels of input 0.
 std::vector<ir::Type> infer(const ir::Node& node);
-/// ir::verify plus: every node's schema and type rule hold.
+/// ir::verify plus: every node's schema and type rule hold (dtypes and shapes; layouts are the passes' choice, but only
+/// elementwise, blockable, constant, reordering and fused nodes may have results that are not plain).
 void check(const ir::Graph& graph);
 /// docs/operators.md as text.
 std::string markdown();
