@@ -1,0 +1,156 @@
+#include "core/frontends/onnx/context.h"
+
+#include <algorithm>
+
+namespace cuvil::frontends::onnx {
+namespace {
+
+/// Integers of more elements than this are data, not shapes.
+constexpr int64_t kMaxKnown = 64;
+
+std::optional<KnownInts> known_of_constant(const ir::Tensor& t) {
+  if (!is_int(t.type.dtype) && t.type.dtype != DType::boolean) return std::nullopt;
+  if (t.type.rank() > 1) return std::nullopt;
+  const int64_t n = num_elements(t.type.shape).value();
+  if (n > kMaxKnown) return std::nullopt;
+  KnownInts k{{}, t.type.rank() == 0, t.type.dtype};
+  for (int64_t i = 0; i < n; ++i) k.values.emplace_back(t.as_int(i));
+  return k;
+}
+
+/// Known integers as a tensor value: a constant where all are numbers, else an operator that writes the sizes.
+ir::Value* materialise(const KnownInts& known, ops::Builder& b, std::string_view name) {
+  Shape shape;
+  if (!known.scalar) shape.push_back(Dim(static_cast<int64_t>(known.values.size())));
+  if (std::all_of(known.values.begin(), known.values.end(), [](const Dim& d) { return d.is_const(); })) {
+    auto [tensor, bytes] = ir::Tensor::allocate({known.dtype, shape, {}});
+    const auto size = static_cast<size_t>(size_of(known.dtype));
+    for (size_t i = 0; i < known.values.size(); ++i) {
+      const int64_t v = known.values[i].value();
+      std::copy_n(reinterpret_cast<const uint8_t*>(&v), size, bytes + i * size);  // little-endian
+    }
+    return b.constant(tensor, name);
+  }
+  ir::Value* v = b.add("Sizes", {}, {{"values", Shape(known.values)}, {"shape", shape}}, name);
+  return known.dtype == DType::i64 ? v : b.add("Cast", {v}, {{"to", known.dtype}});
+}
+
+}  // namespace
+
+ir::Value* OpContext::in(size_t i) {
+  if (!has(i)) malformed(std::string(proto.op_type) + " lacks its input " + std::to_string(i));
+  auto it = scope_.find(proto.inputs[i]);
+  if (it == scope_.end())
+    malformed("input '" + std::string(proto.inputs[i]) + "' of " + std::string(proto.op_type) +
+              " is not produced by any node before it");
+  Entry& e = it->second;
+  if (!e.value) e.value = materialise(*e.known, b, proto.inputs[i]);
+  return e.value;
+}
+
+std::optional<KnownInts> OpContext::known(size_t i) const {
+  if (!has(i)) return std::nullopt;
+  auto it = scope_.find(proto.inputs[i]);
+  if (it == scope_.end()) return std::nullopt;
+  if (it->second.known) return it->second.known;
+  if (const ir::Tensor* t = constant(i)) return known_of_constant(*t);
+  return std::nullopt;
+}
+
+std::vector<Dim> OpContext::dims(size_t i, std::string_view what) const {
+  std::optional<KnownInts> k = known(i);
+  if (!k) {
+    if (const ir::Tensor* t = constant(i); t && is_int(t->type.dtype)) {
+      std::vector<Dim> all;
+      for (int64_t v : t->to_ints()) all.emplace_back(v);
+      return all;
+    }
+    unsupported(std::string(proto.op_type) + ": " + std::string(what) +
+                " must be constant or computed from shapes, here it depends on the data");
+  }
+  return k->values;
+}
+
+std::vector<int64_t> OpContext::ints(size_t i, std::string_view what) const {
+  std::vector<int64_t> out;
+  for (const Dim& d : dims(i, what)) {
+    if (!d.is_const())
+      unsupported(std::string(proto.op_type) + ": " + std::string(what) + " must be constant, here it is " + d.str());
+    out.push_back(d.value());
+  }
+  return out;
+}
+
+const ir::Tensor* OpContext::constant(size_t i) const {
+  if (!has(i)) return nullptr;
+  auto it = scope_.find(proto.inputs[i]);
+  return it == scope_.end() || !it->second.value ? nullptr : ir::constant_of(it->second.value);
+}
+
+double OpContext::number(size_t i, std::string_view what) const {
+  if (const ir::Tensor* t = constant(i); t && num_elements(t->type.shape) == Dim(1)) return t->as_double(0);
+  unsupported(std::string(proto.op_type) + ": " + std::string(what) + " must be a constant number");
+}
+
+const ProtoAttribute* OpContext::attribute(std::string_view name) const {
+  for (const ProtoAttribute& a : proto.attributes)
+    if (a.name == name) return &a;
+  return nullptr;
+}
+
+int64_t OpContext::attr_int(std::string_view name, int64_t fallback) const {
+  const ProtoAttribute* a = attribute(name);
+  return a ? a->i : fallback;
+}
+
+double OpContext::attr_float(std::string_view name, double fallback) const {
+  const ProtoAttribute* a = attribute(name);
+  return a ? static_cast<double>(a->f) : fallback;
+}
+
+std::string OpContext::attr_string(std::string_view name, std::string_view fallback) const {
+  const ProtoAttribute* a = attribute(name);
+  return std::string(a ? a->s : fallback);
+}
+
+std::vector<int64_t> OpContext::attr_ints(std::string_view name, std::vector<int64_t> fallback) const {
+  const ProtoAttribute* a = attribute(name);
+  return a ? a->ints : std::move(fallback);
+}
+
+std::vector<double> OpContext::attr_floats(std::string_view name, std::vector<double> fallback) const {
+  const ProtoAttribute* a = attribute(name);
+  if (!a) return fallback;
+  return {a->floats.begin(), a->floats.end()};
+}
+
+std::optional<ir::Tensor> OpContext::attr_tensor(std::string_view name) const {
+  const ProtoAttribute* a = attribute(name);
+  if (!a || !a->tensor) return std::nullopt;
+  return to_tensor(*a->tensor, source_, where);
+}
+
+int64_t OpContext::axis(int64_t value, int rank) const {
+  if (value < -rank || value >= rank)
+    malformed(std::string(proto.op_type) + ": axis " + std::to_string(value) + " does not fit rank " +
+              std::to_string(rank));
+  return value < 0 ? value + rank : value;
+}
+
+void OpContext::out(size_t i, ir::Value* value) {
+  if (wants(i)) scope_[std::string(proto.outputs[i])] = Entry{value, std::nullopt};
+}
+
+void OpContext::out_known(size_t i, KnownInts known) {
+  if (wants(i)) scope_[std::string(proto.outputs[i])] = Entry{nullptr, std::move(known)};
+}
+
+MapFunction find_mapping(std::string_view op) {
+  for (std::span<const Mapping> table : {elementwise_mappings(), shape_mappings(), movement_mappings(),
+                                         neural_mappings(), reduction_mappings()})
+    for (const Mapping& m : table)
+      if (m.op == op) return m.map;
+  return nullptr;
+}
+
+}  // namespace cuvil::frontends::onnx

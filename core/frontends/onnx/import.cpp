@@ -1,0 +1,246 @@
+#include "core/frontends/onnx/import.h"
+
+#include <filesystem>
+#include <functional>
+
+#include "core/base/mapped_file.h"
+#include "core/frontends/onnx/context.h"
+#include "core/ops/op.h"
+
+namespace cuvil::frontends {
+namespace {
+
+using namespace onnx;  // NOLINT: this file is the top of that namespace
+
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;
+constexpr int kMaxFunctionDepth = 64;
+
+/// "batch_size" -> the symbol of that name; "2*N + 1" -> the expression; anything else -> a symbol of its letters.
+Dim dim_of(const ProtoDim& d, size_t input, size_t axis) {
+  if (d.value && *d.value >= 0) return Dim(*d.value);
+  std::string name(d.param);
+  if (!name.empty())
+    if (std::optional<Dim> parsed = Dim::parse(name)) return *parsed;
+  for (char& c : name)
+    if (!(std::isalnum(static_cast<unsigned char>(c)))) c = '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
+    name = "d" + std::to_string(input) + "_" + std::to_string(axis) + (name.empty() ? "" : "_" + name);
+  return Dim::symbol(name);
+}
+
+/// PyTorch's exporter leaves the Python stack on each node: the innermost line is the user's.
+void apply_stack_trace(std::string_view trace, Location& where) {
+  const size_t at = trace.rfind("File \"");
+  if (at == std::string_view::npos) return;
+  const std::string_view rest = trace.substr(at + 6);
+  const size_t quote = rest.find("\", line ");
+  if (quote == std::string_view::npos) return;
+  where.file = std::string(rest.substr(0, quote));
+  where.line = std::atoi(std::string(rest.substr(quote + 8, 10)).c_str());
+  const size_t in = rest.find(", in ");
+  if (in != std::string_view::npos) {
+    const std::string_view tail = rest.substr(in + 5);
+    where.function = std::string(tail.substr(0, tail.find('\n')));
+  }
+}
+
+class Importer {
+ public:
+  Importer(const ProtoModel& model, ModelSource source) : model_(model), source_(std::move(source)) {}
+
+  ir::Graph run() {
+    check_opset();
+    ir::Graph graph(std::string(model_.graph.name.empty() ? "main" : model_.graph.name));
+    graph.source = source_.name;
+    ops::Builder builder(graph);
+    builder_ = &builder;
+    Scope scope;
+    add_initializers(scope);
+    add_inputs(graph, scope);
+    import_nodes(model_.graph.nodes, scope, opset_, 0);
+    if (!missing_.empty()) report_missing();
+    for (const ProtoValueInfo& o : model_.graph.outputs) graph.add_output(std::string(o.name), output_value(o, scope));
+    ops::check(graph);
+    return graph;
+  }
+
+ private:
+  void check_opset() {
+    auto it = model_.opsets.find("");
+    if (it == model_.opsets.end()) {
+      if (!model_.opsets.empty()) opset_ = kNewestOpset;  // only operators of other domains
+      else throw_model_error("the model does not say which opset it uses");
+      return;
+    }
+    opset_ = it->second;
+    if (opset_ < kOldestOpset || opset_ > kNewestOpset)
+      throw_unsupported("the model uses ONNX opset " + std::to_string(opset_) + "; supported are " +
+                        std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +
+                        ". Convert it with onnx.version_converter");
+  }
+
+  Location location_of(const ProtoNode& n) const {
+    Location where;
+    where.file = source_.name;
+    where.variable = std::string(!n.name.empty() ? n.name : !n.outputs.empty() ? n.outputs[0] : n.op_type);
+    auto it = n.metadata.find("pkg.torch.onnx.stack_trace");
+    if (it != n.metadata.end()) apply_stack_trace(it->second, where);
+    return where;
+  }
+
+  void add_initializers(Scope& scope) {
+    if (model_.graph.has_sparse_initializers) throw_unsupported("the model has sparse initializers");
+    for (const ProtoTensor& t : model_.graph.initializers) {
+      Location where;
+      where.file = source_.name;
+      where.variable = std::string(t.name);
+      builder_->at(where);
+      scope[std::string(t.name)] = {builder_->constant(to_tensor(t, source_, where), t.name), std::nullopt};
+    }
+  }
+
+  void add_inputs(ir::Graph& graph, Scope& scope) {
+    for (size_t i = 0; i < model_.graph.inputs.size(); ++i) {
+      const ProtoValueInfo& v = model_.graph.inputs[i];
+      if (scope.count(v.name)) continue;  // before IR version 4 initializers are inputs too
+      Location where;
+      where.file = source_.name;
+      where.variable = std::string(v.name);
+      if (!v.is_tensor) throw_unsupported("input '" + std::string(v.name) + "' is not a tensor", where);
+      if (!v.has_shape) throw_unsupported("input '" + std::string(v.name) + "' has no known rank", where);
+      const std::optional<DType> dtype = dtype_of(v.elem_type);
+      if (!dtype) throw_unsupported("input '" + std::string(v.name) + "' is of " + onnx_type_name(v.elem_type), where);
+      ir::Type type{*dtype, {}, {}};
+      for (size_t a = 0; a < v.dims.size(); ++a) type.shape.push_back(dim_of(v.dims[a], i, a));
+      scope[std::string(v.name)] = {graph.add_input(std::string(v.name), std::move(type)), std::nullopt};
+    }
+  }
+
+  const ProtoFunction* function_of(const ProtoNode& n) const {
+    for (const ProtoFunction& f : model_.functions)
+      if (f.name == n.op_type && (f.domain == n.domain || (f.domain == "ai.onnx" && n.domain.empty()))) return &f;
+    return nullptr;
+  }
+
+  void import_nodes(const std::vector<ProtoNode>& nodes, Scope& scope, int64_t opset, int depth) {
+    for (const ProtoNode& n : nodes) {
+      const Location where = location_of(n);
+      if (const ProtoFunction* f = function_of(n)) {
+        inline_function(*f, n, scope, where, depth);
+        continue;
+      }
+      const MapFunction map = n.domain.empty() ? find_mapping(n.op_type) : nullptr;
+      const std::string full_name = (n.domain.empty() ? "" : std::string(n.domain) + ".") + std::string(n.op_type);
+      if (!map) {
+        miss(full_name, where, "");
+        continue;
+      }
+      if (needs_missing(n, scope)) continue;  // its producer is reported already
+      builder_->at(where);
+      OpContext context(n, opset, scope, *builder_, source_, where);
+      try {
+        map(context);
+      } catch (const Error& e) {
+        if (e.status() != CUVIL_UNSUPPORTED_ERROR) throw;
+        miss(full_name, {}, e.what());
+      }
+    }
+  }
+
+  /// With an operator already missing, values may be absent for that reason; without, absence is the model's fault.
+  bool needs_missing(const ProtoNode& n, const Scope& scope) const {
+    if (missing_.empty()) return false;
+    for (std::string_view in : n.inputs)
+      if (!in.empty() && scope.find(in) == scope.end()) return true;
+    return false;
+  }
+
+  void inline_function(const ProtoFunction& f, const ProtoNode& call, Scope& scope, const Location& where, int depth) {
+    if (depth >= kMaxFunctionDepth) throw_model_error("functions call each other more than 64 deep", where);
+    Scope inner;
+    for (size_t i = 0; i < f.inputs.size() && i < call.inputs.size(); ++i) {
+      auto it = scope.find(call.inputs[i]);
+      if (it != scope.end()) inner[std::string(f.inputs[i])] = it->second;
+    }
+    std::vector<ProtoNode> nodes = f.nodes;
+    for (ProtoNode& n : nodes) bind_attributes(n, f, call);
+    auto it = f.opsets.find("");
+    import_nodes(nodes, inner, it == f.opsets.end() ? opset_ : it->second, depth + 1);
+    for (size_t i = 0; i < f.outputs.size() && i < call.outputs.size(); ++i) {
+      auto result = inner.find(f.outputs[i]);
+      if (result != inner.end()) scope[std::string(call.outputs[i])] = result->second;
+      else if (missing_.empty() && !call.outputs[i].empty())
+        throw_model_error("function " + std::string(f.name) + " never sets its output " + std::string(f.outputs[i]),
+                          where);
+    }
+  }
+
+  /// Attributes that refer to the function's own get the call's value, the function's default, or vanish.
+  static void bind_attributes(ProtoNode& n, const ProtoFunction& f, const ProtoNode& call) {
+    std::vector<ProtoAttribute> bound;
+    for (ProtoAttribute& a : n.attributes) {
+      if (a.ref_name.empty()) {
+        bound.push_back(std::move(a));
+        continue;
+      }
+      auto take = [&](const std::vector<ProtoAttribute>& from) {
+        for (const ProtoAttribute& c : from) {
+          if (c.name != a.ref_name) continue;
+          bound.push_back(c);
+          bound.back().name = a.name;
+          return true;
+        }
+        return false;
+      };
+      if (!take(call.attributes)) take(f.attribute_defaults);
+    }
+    n.attributes = std::move(bound);
+  }
+
+  ir::Value* output_value(const ProtoValueInfo& o, Scope& scope) {
+    ProtoNode fake;
+    fake.op_type = "graph output";
+    fake.inputs = {o.name};
+    Location where;
+    where.file = source_.name;
+    where.variable = std::string(o.name);
+    builder_->at(where);
+    ir::Value* v = OpContext(fake, opset_, scope, *builder_, source_, where).in(0);
+    return v;
+  }
+
+  void miss(const std::string& op, const Location& where, const std::string& reason) {
+    missing_.push_back(reason.empty() ? op + "  at " + where.str() : reason);
+  }
+
+  [[noreturn]] void report_missing() const {
+    constexpr size_t kMost = 20;
+    std::string text = std::to_string(missing_.size()) + " node(s) of '" + source_.name + "' are not supported:";
+    for (size_t i = 0; i < missing_.size() && i < kMost; ++i) text += "\n  " + missing_[i];
+    if (missing_.size() > kMost) text += "\n  and " + std::to_string(missing_.size() - kMost) + " more";
+    throw_unsupported(text);
+  }
+
+  const ProtoModel& model_;
+  ModelSource source_;
+  int64_t opset_ = kNewestOpset;
+  ops::Builder* builder_ = nullptr;
+  std::vector<std::string> missing_;
+};
+
+}  // namespace
+
+ir::Graph import_onnx(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& source,
+                      const std::string& folder) {
+  const ProtoModel model = decode(bytes);
+  return Importer(model, {std::move(owner), source, folder}).run();
+}
+
+ir::Graph import_onnx_file(const std::string& path) {
+  const MappedFile file = map_file(path, CUVIL_MODEL_ERROR);
+  const std::filesystem::path p(path);
+  const std::string folder = p.has_parent_path() ? p.parent_path().string() : ".";
+  return import_onnx(file.bytes, file.owner, p.filename().string(), folder);
+}
+
+}  // namespace cuvil::frontends

@@ -1,0 +1,243 @@
+// From a graph with schedules to kernels, launches and buffers. Memory follows in assign_memory.cpp.
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/ops/builder.h"
+#include "core/ops/lower.h"
+#include "core/ops/op.h"
+#include "core/plan/choose_schedules.h"
+#include "core/plan/memory.h"
+#include "core/plan/plan.h"
+#include "core/schedules/schedule.h"
+
+namespace cuvil::plan {
+namespace {
+
+std::string kernel_name(const ir::Node& node, size_t index) {
+  std::string name = "k" + std::to_string(index);
+  auto append = [&](std::string_view op) {
+    name += '_';
+    for (char c : op) name += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  };
+  const ops::Group group = ops::Group::of(node);
+  for (const ir::Node* n : group.prologue) append(n->op);
+  if (group.anchor) append(group.anchor->op);
+  for (const ir::Node* n : group.epilogue) append(n->op);
+  if (name.size() > 60) name.resize(60);
+  return name;
+}
+
+/// What people read: the user's names of the group's values.
+std::string step_name(const ir::Node& node) { return node.output()->name; }
+
+class Planner {
+ public:
+  Planner(const ir::Graph& graph, const TargetInfo& target) : graph_(graph), target_(target) {}
+
+  Plan run() {
+    plan_.name = graph_.name;
+    refuse_unsupported();
+    bind_inputs();
+    for (const auto& node : graph_.body.nodes) add_node(*node);
+    bind_outputs();
+    assign_memory(plan_);
+    return std::move(plan_);
+  }
+
+ private:
+  void refuse_unsupported() const {
+    std::string all;
+    for (const auto& node : graph_.body.nodes) {
+      const ops::OpDef& def = ops::def(*node);
+      const bool has_kernel = def.expr || def.lower || node->op == "Fused";
+      if (def.is(ops::kConstant | ops::kView) || def.is(ops::kHost) || has_kernel) continue;
+      all += "\n  " + node->op + " '" + node->output()->name + "'" +
+             (node->location.known() ? " at " + node->location.str() : "");
+    }
+    if (!all.empty()) throw_unsupported("these operators have no kernel on this target:" + all);
+  }
+
+  int add_buffer(const ir::Value& value, BufferKind kind) {
+    Buffer b;
+    b.name = value.name;
+    b.kind = kind;
+    b.bytes = value.type.bytes();
+    plan_.buffers.push_back(std::move(b));
+    const int index = static_cast<int>(plan_.buffers.size()) - 1;
+    buffer_of_[&value] = index;
+    return index;
+  }
+
+  void bind_inputs() {
+    for (size_t i = 0; i < graph_.body.params.size(); ++i) {
+      const ir::Value& v = *graph_.body.params[i];
+      CUVIL_CHECK(v.type.layout.is_plain(), "graph inputs are plain");
+      plan_.inputs.push_back({v.name, v.type.dtype, v.type.shape, add_buffer(v, BufferKind::input)});
+    }
+    for (const std::string& name : graph_.symbols()) plan_.symbols.push_back(bind_symbol(name));
+  }
+
+  Symbol bind_symbol(const std::string& name) const {
+    for (size_t i = 0; i < plan_.inputs.size(); ++i)
+      for (size_t a = 0; a < plan_.inputs[i].shape.size(); ++a)
+        if (plan_.inputs[i].shape[a] == Dim::symbol(name)) return {name, static_cast<int>(i), static_cast<int>(a)};
+    throw_unsupported("symbolic dimension '" + name +
+                      "' is nowhere the whole extent of an input's axis, so its value cannot be read off the inputs; "
+                      "declare the input's shape with a plain symbol");
+  }
+
+  void bind_outputs() {
+    for (size_t i = 0; i < graph_.body.results.size(); ++i) {
+      const ir::Value* v = graph_.body.results[i];
+      CUVIL_CHECK(v->type.layout.is_plain(), "graph outputs are plain");
+      const int buffer = buffer_of_.at(v);
+      const int root = root_of(plan_, buffer);
+      CUVIL_CHECK(plan_.buffers[root].kind == BufferKind::arena, "an output needs memory of its own: add_output_copies");
+      plan_.buffers[root].kind = BufferKind::output;
+      plan_.outputs.push_back({graph_.output_names[i], v->type.dtype, v->type.shape, buffer});
+    }
+  }
+
+  void add_node(const ir::Node& node) {
+    const ops::OpDef& def = ops::def(node);
+    if (const ir::Tensor* tensor = ir::constant_of(node.output())) {
+      const int b = add_buffer(*node.output(), BufferKind::constant);
+      plan_.buffers[b].constant = add_constant(*tensor);
+    } else if (def.is(ops::kView)) {
+      const int b = add_buffer(*node.output(), BufferKind::arena);
+      plan_.buffers[b].view_of = buffer_of_.at(node.input(0));
+    } else if (def.is(ops::kConcat) && concat_in_place(node)) {
+      // its inputs were written where they belong
+    } else if (def.is(ops::kHost)) {
+      add_host_step(node, def);
+    } else {
+      add_kernel_step(node);
+    }
+  }
+
+  /// Concatenation without a copy: where the parts lie one after the other in the result, the steps that write the
+  /// parts write into the result's memory. Each part must be arena memory that nobody else has claimed.
+  bool concat_in_place(const ir::Node& node) {
+    const ir::Type& type = node.output()->type;
+    const auto axis = static_cast<int>(node.attr<int64_t>("axis"));
+    if (!outermost(type, axis)) return false;
+    std::set<int> roots;
+    Dim offset = 0;
+    std::vector<Dim> offsets;
+    for (const ir::Value* part : node.inputs()) {
+      const int block = part->type.layout.block_of(axis);
+      const bool last = part == node.inputs().back();
+      if (part->type.layout != type.layout || (!last && !part->type.shape[axis].divisible_by(block))) return false;
+      if (!last && !part->type.bytes().divisible_by(CUVIL_ALIGNMENT)) return false;
+      const int root = root_of(plan_, buffer_of_.at(part));
+      const Buffer& b = plan_.buffers[root];
+      if (b.kind != BufferKind::arena || !(b.bytes == part->type.bytes()) || !roots.insert(root).second) return false;
+      offsets.push_back(offset);
+      offset = offset + part->type.bytes();
+    }
+    const int whole = add_buffer(*node.output(), BufferKind::arena);
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      Buffer& b = plan_.buffers[root_of(plan_, buffer_of_.at(node.input(i)))];
+      b.view_of = whole;
+      b.view_offset = offsets[i];
+    }
+    return true;
+  }
+
+  /// True if only extents of 1 lie outside `axis` in memory: then a slice of the axis is one piece.
+  static bool outermost(const ir::Type& type, int axis) {
+    std::vector<int> order = type.layout.order;
+    for (int a = 0; static_cast<int>(order.size()) < type.rank(); ++a) order.push_back(a);
+    for (int a : order) {
+      if (a == axis) return true;
+      if (!(type.shape[a] == Dim(1))) return false;
+    }
+    return false;
+  }
+
+  int add_constant(const ir::Tensor& tensor) {
+    for (size_t i = 0; i < plan_.constants.size(); ++i)
+      if (ir::equal(plan_.constants[i], tensor)) return static_cast<int>(i);
+    plan_.constants.push_back(tensor);
+    return static_cast<int>(plan_.constants.size()) - 1;
+  }
+
+  void add_arguments(const ir::Node& node, Step& step) {
+    for (const ir::Value* in : node.inputs())
+      if (in) step.arguments.push_back({buffer_of_.at(in)});
+    step.inputs = static_cast<int>(step.arguments.size());
+    for (const auto& out : node.outputs) step.arguments.push_back({add_buffer(*out, BufferKind::arena)});
+    for (const Argument& a : step.arguments) step.bytes = step.bytes + plan_.buffers[a.buffer].bytes;
+    step.name = step_name(node);
+    step.location = node.location;
+  }
+
+  void add_host_step(const ir::Node& node, const ops::OpDef& def) {
+    Step step;
+    add_arguments(node, step);
+    step.host = def.host;
+    step.host_attributes = node.attributes;
+    step.schedule = "host";
+    plan_.steps.push_back(std::move(step));
+  }
+
+  void add_kernel_step(const ir::Node& node) {
+    const auto& schedule_name = node.attr<std::string>("schedule");
+    const schedules::Schedule* schedule = schedules::find(schedule_name);
+    CUVIL_CHECK(schedule, "unknown schedule " + schedule_name);
+    const ops::Group group = ops::Group::of(node);
+    kernel::Kernel kernel = schedule->build(group, target_, kernel_name(node, plan_.kernels.size()));
+
+    Step step;
+    add_arguments(node, step);
+    step.schedule = schedule_name;
+    step.kernel = static_cast<int>(plan_.kernels.size());
+    step.flops = flops_of(group);
+    for (const kernel::Var& d : kernel.dims) step.symbols.push_back(d->name);
+    for (const kernel::Phase& p : kernel.phases) step.tasks.push_back(ops::to_dim(p.tasks));
+    step.scratch_bytes = ops::to_dim(kernel::scratch_bytes(kernel));
+    add_workspaces(kernel, step);
+    plan_.kernels.push_back(std::move(kernel));
+    plan_.steps.push_back(std::move(step));
+  }
+
+  /// Parameters after the group's own inputs and outputs are workspaces that all phases share.
+  void add_workspaces(const kernel::Kernel& kernel, Step& step) {
+    for (size_t i = step.arguments.size(); i < kernel.params.size(); ++i) {
+      const kernel::BufferInfo& p = *kernel.params[i];
+      CUVIL_CHECK(p.access == kernel::Access::work, "kernel " + kernel.name + " has an unexpected parameter " + p.name);
+      Buffer b;
+      b.name = step.name + "." + p.name;
+      b.kind = BufferKind::arena;
+      b.bytes = size_of(p.type.dtype);
+      for (const kernel::Expr& extent : p.shape) b.bytes = b.bytes * ops::to_dim(extent);
+      plan_.buffers.push_back(std::move(b));
+      step.arguments.push_back({static_cast<int>(plan_.buffers.size()) - 1});
+    }
+    CUVIL_CHECK(step.arguments.size() == kernel.params.size(), "kernel " + kernel.name + " lacks parameters");
+  }
+
+  static Dim flops_of(const ops::Group& group) {
+    Dim total = 0;
+    auto count = [&](const ir::Node& n) {
+      const ops::OpDef& def = ops::def(n);
+      total = total + (def.flops ? def.flops(n) : num_elements(n.output()->type.shape));
+    };
+    for (const ir::Node* n : group.prologue) count(*n);
+    if (group.anchor) count(*group.anchor);
+    for (const ir::Node* n : group.epilogue) count(*n);
+    return total;
+  }
+
+  const ir::Graph& graph_;
+  const TargetInfo& target_;
+  Plan plan_;
+  std::map<const ir::Value*, int> buffer_of_;
+};
+
+}  // namespace
+
+Plan make_plan(const ir::Graph& graph, const TargetInfo& target) { return Planner(graph, target).run(); }
+
+}  // namespace cuvil::plan
