@@ -4,15 +4,11 @@
 #include "core/plan/memory.h"
 
 namespace cuvil::plan {
-namespace {
 
-/// The value whose memory this value is: views share their input's.
-const ir::Value* memory_of(const ir::Value* v) {
-  while (v->producer && ops::def(*v->producer).is(ops::kView)) v = v->producer->input(0);
-  return v;
+const ir::Value* memory_of(const ir::Value* value) {
+  while (value->producer && ops::def(*value->producer).is(ops::kView)) value = value->producer->input(0);
+  return value;
 }
-
-}  // namespace
 
 ir::Graph add_output_copies(ir::Graph graph) {
   std::set<const ir::Value*> taken;

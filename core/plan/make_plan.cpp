@@ -38,6 +38,7 @@ class Planner {
   Plan run() {
     plan_.name = graph_.name;
     refuse_unsupported();
+    for (const ir::Value* result : graph_.body.results) results_.insert(memory_of(result));
     bind_inputs();
     for (const auto& node : graph_.body.nodes) add_node(*node);
     bind_outputs();
@@ -130,6 +131,7 @@ class Planner {
       const bool last = part == node.inputs().back();
       if (part->type.layout != type.layout || (!last && !part->type.shape[axis].divisible_by(block))) return false;
       if (!last && !part->type.bytes().divisible_by(CUVIL_ALIGNMENT)) return false;
+      if (results_.count(memory_of(part))) return false;
       const int root = root_of(plan_, buffer_of_.at(part));
       const Buffer& b = plan_.buffers[root];
       if (b.kind != BufferKind::arena || !(b.bytes == part->type.bytes()) || !roots.insert(root).second) return false;
@@ -234,6 +236,7 @@ class Planner {
   const TargetInfo& target_;
   Plan plan_;
   std::map<const ir::Value*, int> buffer_of_;
+  std::set<const ir::Value*> results_;  ///< values whose memory a graph output is
 };
 
 }  // namespace

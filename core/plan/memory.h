@@ -9,6 +9,9 @@ namespace cuvil::plan {
 /// The buffer whose memory `buffer` is, following views.
 int root_of(const Plan& plan, int buffer);
 
+/// The value whose memory `value` is: views share their input's.
+const ir::Value* memory_of(const ir::Value* value);
+
 /// Gives every graph result memory of its own: a result that is an input, a constant, or shares memory with another
 /// result gets a copy (an Identity node). Runs before choose_schedules.
 ir::Graph add_output_copies(ir::Graph graph);
