@@ -1,0 +1,3 @@
+from cuvil.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,86 @@
+"""Import, build, load."""
+
+import os
+from typing import Any, Protocol
+
+from cuvil import _core
+from cuvil.errors import TargetError, UnsupportedError
+from cuvil.executable import Executable
+
+
+class ModelProto(Protocol):
+    """onnx.ModelProto, without importing onnx."""
+
+    def SerializeToString(self) -> bytes: ...
+
+
+def import_onnx(model: str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto) -> _core.Graph:
+    """An ONNX model (opsets 7 to 28) as a graph.
+
+    `model` is a path, the bytes of a model, or an onnx.ModelProto. From a path the weights are mapped, not copied, and
+    external data may lie in the model's folder. Raises ModelError for a damaged model and UnsupportedError, which lists
+    every unsupported node, for one with operators that Cuvil lacks.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        return _core.import_onnx_file(os.fspath(model))
+    if isinstance(model, (bytearray, memoryview)):
+        model = bytes(model)
+    if isinstance(model, bytes):
+        return _core.import_onnx_bytes(model)
+    if hasattr(model, "SerializeToString"):
+        return _core.import_onnx_bytes(model.SerializeToString())
+    raise TypeError(f"import_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+
+
+def parse(text: str) -> _core.Graph:
+    """A graph from its text form (what print(graph.text(full=True)) shows). Raises ModelError with line and column."""
+    return _core.parse(text)
+
+
+def build(
+    graph: _core.Graph,
+    target: str = "cpu",
+    precision: str = "fp32",
+    num_threads: int | None = None,
+    calibration: Any = None,
+    tune: bool | str = False,
+    numerics: str = "default",
+) -> Executable:
+    """Compiles a graph for this machine.
+
+    `target`: "cpu", or "reference" for the interpreter (slow, exact: the oracle). `numerics="strict"` keeps the order of
+    all sums and leaves out rewrites that change rounding. `num_threads`: at most this many threads per call; default:
+    CUVIL_NUM_THREADS, else the cores that cgroup and affinity allow. Raises UnsupportedError for what is not there yet
+    (other precisions and targets, calibration, tuning).
+    """
+    if not isinstance(graph, _core.Graph):
+        raise TypeError(f"build takes a Graph (from import_onnx or parse), not {type(graph).__name__}")
+    if target in ("gpu", "npu", "auto"):
+        raise UnsupportedError(f'target="{target}" is not implemented yet. Use target="cpu".')
+    if target not in ("cpu", "reference"):
+        raise TargetError(
+            f"unknown target {target!r}; build() compiles for this machine: \"cpu\" or \"reference\". "
+            "For other machines save a .cvl with targets=[...]"
+        )
+    if calibration is not None:
+        raise UnsupportedError('calibration is for precision="int8", which is not implemented yet.')
+    if tune not in (False, None):
+        raise UnsupportedError("tune is not implemented yet: schedules are chosen by rules. Use tune=False.")
+    compiled = _core.build(graph, "cpu", precision, numerics, target)
+    return Executable(_core.Model(compiled, _threads(num_threads)), compiled)
+
+
+def load(path: str | os.PathLike[str], num_threads: int | None = None) -> Executable:
+    """Opens a .cvl and loads its code: no compiler involved. A .cvl is code: load only files you would also run.
+
+    Raises ArtifactError (damaged or foreign) and TargetError (no variant for this processor).
+    """
+    return Executable(_core.Model(os.fspath(path), _threads(num_threads)), None)
+
+
+def _threads(num_threads: int | None) -> int:
+    if num_threads is None:
+        return 0
+    if not isinstance(num_threads, int) or isinstance(num_threads, bool) or num_threads < 1:
+        raise ValueError(f"num_threads must be a positive number or None, not {num_threads!r}")
+    return num_threads
