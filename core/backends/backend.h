@@ -25,9 +25,9 @@ class KernelLibrary {
 };
 
 struct CompileStatistics {
-  int kernels = 0;        ///< asked for
-  int unique = 0;         ///< after deduplication of equal kernels
-  int from_cache = 0;     ///< of the unique ones
+  int kernels = 0;     ///< asked for
+  int unique = 0;      ///< after deduplication of equal kernels
+  int from_cache = 0;  ///< of the unique ones
   double seconds = 0;
   int64_t code_bytes = 0;
 };

@@ -9,9 +9,9 @@ struct Info {
   Kind kind;
 };
 constexpr Info kInfo[kDTypeCount] = {
-    {"f32", 4, Kind::floating},    {"f64", 8, Kind::floating},    {"f16", 2, Kind::floating},
-    {"bf16", 2, Kind::floating},   {"i64", 8, Kind::signed_int},  {"i32", 4, Kind::signed_int},
-    {"i16", 2, Kind::signed_int},  {"i8", 1, Kind::signed_int},   {"u64", 8, Kind::unsigned_int},
+    {"f32", 4, Kind::floating},     {"f64", 8, Kind::floating},     {"f16", 2, Kind::floating},
+    {"bf16", 2, Kind::floating},    {"i64", 8, Kind::signed_int},   {"i32", 4, Kind::signed_int},
+    {"i16", 2, Kind::signed_int},   {"i8", 1, Kind::signed_int},    {"u64", 8, Kind::unsigned_int},
     {"u32", 4, Kind::unsigned_int}, {"u16", 2, Kind::unsigned_int}, {"u8", 1, Kind::unsigned_int},
     {"bool", 1, Kind::boolean},
 };

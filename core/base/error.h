@@ -43,9 +43,8 @@ class Error : public std::runtime_error {
 }  // namespace cuvil
 
 /// Invariant of ours: on failure throws an internal error that names the condition and the place.
-#define CUVIL_CHECK(cond, message)                                                                              \
-  do {                                                                                                          \
-    if (!(cond))                                                                                                \
-      ::cuvil::throw_internal(std::string(message) + " [" #cond " at " __FILE__ ":" + std::to_string(__LINE__) + \
-                              "]");                                                                             \
+#define CUVIL_CHECK(cond, message)                                                                                     \
+  do {                                                                                                                 \
+    if (!(cond))                                                                                                       \
+      ::cuvil::throw_internal(std::string(message) + " [" #cond " at " __FILE__ ":" + std::to_string(__LINE__) + "]"); \
   } while (0)

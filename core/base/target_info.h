@@ -13,18 +13,18 @@ enum class Arch : uint8_t { x86_64, aarch64 };
 /// Everything a schedule may ask of a target. Two targets with equal key() get the same code.
 struct TargetInfo {
   Arch arch = Arch::x86_64;
-  std::string name;             ///< what the user asked for: "host", "x86-64-v3", "x86-64-v4", "aarch64", ...
-  std::string cpu;              ///< LLVM's -mcpu
-  std::string llvm_features;    ///< LLVM's "+avx2,+fma,..." on top of cpu
-  uint64_t features = 0;        ///< bits of cuvil_feature (core/abi/abi.h)
-  int vector_bytes = 32;        ///< widest vector the code generator uses: 16, 32 or 64
-  int vector_registers = 16;    ///< 16 or 32
+  std::string name;           ///< what the user asked for: "host", "x86-64-v3", "x86-64-v4", "aarch64", ...
+  std::string cpu;            ///< LLVM's -mcpu
+  std::string llvm_features;  ///< LLVM's "+avx2,+fma,..." on top of cpu
+  uint64_t features = 0;      ///< bits of cuvil_feature (core/abi/abi.h)
+  int vector_bytes = 32;      ///< widest vector the code generator uses: 16, 32 or 64
+  int vector_registers = 16;  ///< 16 or 32
   bool has_fma = true;
   bool has_masked_memory = true;  ///< predicated loads and stores are cheap (AVX-512; AVX2 through maskmov)
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 8 << 20;
-  int cores = 1;                  ///< of the host, after cgroup limits; 1 for a named target
+  int cores = 1;  ///< of the host, after cgroup limits; 1 for a named target
 
   int lanes_f32() const { return vector_bytes / 4; }
   bool has(int feature) const { return (features >> feature) & 1; }

@@ -24,8 +24,8 @@ struct Region;
 struct Value {
   std::string name;  ///< unique in the graph; the user's name where one exists ("conv_out"), else made up ("v12")
   Type type;
-  Node* producer = nullptr;    ///< null for a region's parameter
-  std::vector<Node*> users;    ///< one entry per use as an input; region results are not in it
+  Node* producer = nullptr;  ///< null for a region's parameter
+  std::vector<Node*> users;  ///< one entry per use as an input; region results are not in it
 };
 
 using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
@@ -116,7 +116,9 @@ class Graph {
   std::vector<std::string> symbols() const;
   /// Visits all nodes, those of inner regions after the node that holds them.
   template <class F>
-  void for_each_node(F&& f) { visit(body, f); }
+  void for_each_node(F&& f) {
+    visit(body, f);
+  }
 
  private:
   int next_id_ = 0;

@@ -12,9 +12,12 @@ namespace {
 double half_to_double(uint16_t h) {
   const int sign = h >> 15, exponent = (h >> 10) & 31, mantissa = h & 1023;
   double v;
-  if (exponent == 0) v = std::ldexp(static_cast<double>(mantissa), -24);
-  else if (exponent == 31) v = mantissa ? std::nan("") : INFINITY;
-  else v = std::ldexp(static_cast<double>(mantissa + 1024), exponent - 25);
+  if (exponent == 0)
+    v = std::ldexp(static_cast<double>(mantissa), -24);
+  else if (exponent == 31)
+    v = mantissa ? std::nan("") : INFINITY;
+  else
+    v = std::ldexp(static_cast<double>(mantissa + 1024), exponent - 25);
   return sign ? -v : v;
 }
 
@@ -51,24 +54,36 @@ template <class R>
 R element_as(const Tensor& t, int64_t i) {
   const uint8_t* p = t.raw();
   switch (t.type.dtype) {
-    case DType::f32: return static_cast<R>(element<float>(p, i));
-    case DType::f64: return static_cast<R>(element<double>(p, i));
-    case DType::f16: return static_cast<R>(half_to_double(element<uint16_t>(p, i)));
+    case DType::f32:
+      return static_cast<R>(element<float>(p, i));
+    case DType::f64:
+      return static_cast<R>(element<double>(p, i));
+    case DType::f16:
+      return static_cast<R>(half_to_double(element<uint16_t>(p, i)));
     case DType::bf16: {
       const uint32_t bits = static_cast<uint32_t>(element<uint16_t>(p, i)) << 16;
       float f;
       std::memcpy(&f, &bits, 4);
       return static_cast<R>(f);
     }
-    case DType::i64: return static_cast<R>(element<int64_t>(p, i));
-    case DType::i32: return static_cast<R>(element<int32_t>(p, i));
-    case DType::i16: return static_cast<R>(element<int16_t>(p, i));
-    case DType::i8: return static_cast<R>(element<int8_t>(p, i));
-    case DType::u64: return static_cast<R>(element<uint64_t>(p, i));
-    case DType::u32: return static_cast<R>(element<uint32_t>(p, i));
-    case DType::u16: return static_cast<R>(element<uint16_t>(p, i));
-    case DType::u8: return static_cast<R>(element<uint8_t>(p, i));
-    case DType::boolean: return static_cast<R>(element<uint8_t>(p, i) != 0);
+    case DType::i64:
+      return static_cast<R>(element<int64_t>(p, i));
+    case DType::i32:
+      return static_cast<R>(element<int32_t>(p, i));
+    case DType::i16:
+      return static_cast<R>(element<int16_t>(p, i));
+    case DType::i8:
+      return static_cast<R>(element<int8_t>(p, i));
+    case DType::u64:
+      return static_cast<R>(element<uint64_t>(p, i));
+    case DType::u32:
+      return static_cast<R>(element<uint32_t>(p, i));
+    case DType::u16:
+      return static_cast<R>(element<uint16_t>(p, i));
+    case DType::u8:
+      return static_cast<R>(element<uint8_t>(p, i));
+    case DType::boolean:
+      return static_cast<R>(element<uint8_t>(p, i) != 0);
   }
   return R{};
 }
@@ -89,9 +104,11 @@ std::pair<Tensor, uint8_t*> Tensor::allocate(Type type) {
   const auto bytes = static_cast<size_t>(type.bytes().value());
   const size_t rounded = (bytes + 63) / 64 * 64;
   void* p = std::aligned_alloc(64, rounded ? rounded : 64);
-  if (!p) throw Error(CUVIL_TARGET_ERROR, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes for a tensor");
-  return {Tensor{std::move(type), std::shared_ptr<const void>(p, [](const void* q) { std::free(const_cast<void*>(q)); })},
-          static_cast<uint8_t*>(p)};
+  if (!p)
+    throw Error(CUVIL_TARGET_ERROR, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes for a tensor");
+  return {
+      Tensor{std::move(type), std::shared_ptr<const void>(p, [](const void* q) { std::free(const_cast<void*>(q)); })},
+      static_cast<uint8_t*>(p)};
 }
 
 Tensor Tensor::from_bytes(Type type, std::vector<uint8_t> bytes) {
@@ -119,14 +136,22 @@ Tensor Tensor::scalar(DType dtype, double value) {
   auto put = [to = to](auto v) { std::memcpy(to, &v, sizeof v); };
   const auto integer = static_cast<int64_t>(value);
   switch (size_of(dtype)) {
-    case 8: dtype == DType::f64 ? put(value) : put(integer); break;
-    case 4: dtype == DType::f32 ? put(static_cast<float>(value)) : put(static_cast<int32_t>(integer)); break;
-    case 2:
-      if (dtype == DType::f16) put(half_from_double(value));
-      else if (dtype == DType::bf16) put(bfloat_from_float(static_cast<float>(value)));
-      else put(static_cast<int16_t>(integer));
+    case 8:
+      dtype == DType::f64 ? put(value) : put(integer);
       break;
-    default: put(dtype == DType::boolean ? static_cast<uint8_t>(value != 0) : static_cast<uint8_t>(integer));
+    case 4:
+      dtype == DType::f32 ? put(static_cast<float>(value)) : put(static_cast<int32_t>(integer));
+      break;
+    case 2:
+      if (dtype == DType::f16)
+        put(half_from_double(value));
+      else if (dtype == DType::bf16)
+        put(bfloat_from_float(static_cast<float>(value)));
+      else
+        put(static_cast<int16_t>(integer));
+      break;
+    default:
+      put(dtype == DType::boolean ? static_cast<uint8_t>(value != 0) : static_cast<uint8_t>(integer));
   }
   return tensor;
 }

@@ -23,9 +23,9 @@ struct Tensor {
   std::vector<int64_t> to_ints() const;
 
   static Tensor from_bytes(Type type, std::vector<uint8_t> bytes);
-  static Tensor from_ints(const std::vector<int64_t>& values);              ///< 1-d i64
+  static Tensor from_ints(const std::vector<int64_t>& values);               ///< 1-d i64
   static Tensor from_floats(Shape shape, const std::vector<float>& values);  ///< f32
-  static Tensor scalar(DType dtype, double value);                          ///< 0-d
+  static Tensor scalar(DType dtype, double value);                           ///< 0-d
   /// Uninitialised memory aligned to 64 bytes, for a producer that fills it before sharing: {tensor, writable pointer}.
   static std::pair<Tensor, uint8_t*> allocate(Type type);
 };

@@ -20,7 +20,8 @@ struct Argument {
 /// that crosses the end of its last dimension (unless those lanes are masked off; padding is not an excuse), or a read
 /// of scratch/reg memory never written throws InternalError naming kernel, statement and index. Vectors along the last
 /// dimension may cross into the next row only where the buffer is contiguous.
-/// Transcendentals are computed in double by libm and rounded once. Returns what the kernel returns: 0 or a `fail` code.
+/// Transcendentals are computed in double by libm and rounded once. Returns what the kernel returns: 0 or a `fail`
+/// code.
 int32_t interpret(const Kernel& kernel, std::span<const Argument> arguments, std::span<const int64_t> dims);
 
 /// Value of an expression over variables only (sizes, task counts). Nullopt if a variable is missing.

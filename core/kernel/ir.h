@@ -1,8 +1,8 @@
 // Kernel IR: the loop nest of ONE fused kernel. The common language of every schedule, backend and the interpreter.
 //
 // A kernel is a list of phases; a phase is a number of independent tasks, each running the phase's body. Between phases
-// there is a barrier. The body is structured: blocks, loops, ifs, stores. Values are expressions: immutable, pure trees.
-// Scalars and short vectors are the value types; vectors are explicit, as in "f32x16".
+// there is a barrier. The body is structured: blocks, loops, ifs, stores. Values are expressions: immutable, pure
+// trees. Scalars and short vectors are the value types; vectors are explicit, as in "f32x16".
 //
 // The meaning of everything here is what the interpreter (interpret.h) does; the rules that a well-formed kernel obeys
 // are in the verifier (verify.h); the text form is described in docs/kernel_ir.md and read by parse.h.
@@ -37,41 +37,40 @@ inline constexpr Type kBool{DType::boolean, 1};
 /// X(enumerator, text spelling, number of expression operands or -1 if it varies)
 ///
 /// Integer arithmetic wraps (two's complement). div is true division for floats and truncates toward zero for integers;
-/// floordiv/floormod round toward minus infinity (floats too); an integer divisor of zero gives 0. min/max return NaN if
-/// either operand is NaN; comparisons are IEEE (ne is true for NaN). fma rounds once. round is to nearest, ties to even.
-/// Casts float -> int truncate and saturate, NaN gives 0; int -> narrower int wraps; anything -> bool is "!= 0".
+/// floordiv/floormod round toward minus infinity (floats too); an integer divisor of zero gives 0. min/max return NaN
+/// if either operand is NaN; comparisons are IEEE (ne is true for NaN). fma rounds once. round is to nearest, ties to
+/// even. Casts float -> int truncate and saturate, NaN gives 0; int -> narrower int wraps; anything -> bool is "!= 0".
 /// shl/shr by >= the width gives 0 (arithmetic shr: the sign). Transcendentals take one float operand (pow: two).
-#define CUVIL_KERNEL_OPS(X)                                                                                        \
-  /* leaves */                                                                                                     \
-  X(const_int, "", 0) X(const_float, "", 0) X(var, "", 0)                                                          \
-  /* memory: operands are one index per buffer dimension, then the mask if has_mask (a bool of the value's lanes; a \
-     masked-off lane is not touched and reads as 0). Scalar indices with a vector type: contiguous along the last   \
-     dimension. A vector index: a gather, lane by lane. */                                                         \
-  X(load, "load", -1)                                                                                              \
-  /* vectors */                                                                                                    \
-  X(ramp, "ramp", 2)           /* ramp(base, stride): lane i is base + i * stride, index scalars */                \
-  X(broadcast, "broadcast", 1) /* a scalar in every lane */                                                        \
-  X(lane, "lane", 1)           /* lane number imm of a vector, a scalar */                                         \
-  X(shuffle, "shuffle", -1)    /* 1 or 2 equal vectors; `lanes` picks from their concatenation */                  \
-  X(reduce_add, "reduce_add", 1) X(reduce_max, "reduce_max", 1) X(reduce_min, "reduce_min", 1)                      \
-  /* arithmetic */                                                                                                 \
-  X(add, "+", 2) X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2) X(floordiv, "floordiv", 2) X(floormod, "%", 2)         \
-  X(min, "min", 2) X(max, "max", 2) X(fma, "fma", 3) /* fma(a, b, c) = a * b + c */                                \
-  X(neg, "neg", 1) X(abs, "abs", 1) X(sqrt, "sqrt", 1) X(floor, "floor", 1) X(ceil, "ceil", 1)                      \
-  X(trunc, "trunc", 1) X(round, "round", 1)                                                                        \
-  /* transcendentals; expand_math.h turns them into arithmetic with stated error bounds */                         \
-  X(exp, "exp", 1) X(log, "log", 1) X(tanh, "tanh", 1) X(erf, "erf", 1) X(sigmoid, "sigmoid", 1) X(sin, "sin", 1)     \
-  X(cos, "cos", 1) X(tan, "tan", 1) X(asin, "asin", 1) X(acos, "acos", 1) X(atan, "atan", 1) X(sinh, "sinh", 1)       \
-  X(cosh, "cosh", 1) X(asinh, "asinh", 1) X(acosh, "acosh", 1) X(atanh, "atanh", 1) X(pow, "pow", 2)                  \
-  /* comparison, logic, bits */                                                                                    \
-  X(eq, "==", 2) X(ne, "!=", 2) X(lt, "<", 2) X(le, "<=", 2) X(gt, ">", 2) X(ge, ">=", 2)                            \
-  X(bit_and, "&", 2) X(bit_or, "|", 2) X(bit_xor, "^", 2) X(bit_not, "~", 1) X(shl, "<<", 2) X(shr, ">>", 2)          \
-  X(select, "select", 3) /* select(cond, a, b): lane-wise; cond may be a scalar bool */                            \
-  /* conversion */                                                                                                 \
-  X(cast, "cast", 1) X(bitcast, "bitcast", 1)                                                                      \
-  /* dot products: dot(acc, a, b) adds groups of products of narrow lanes to wide lanes.                           \
-     a, b have k times acc's lanes: i32 += 4 x (u8 or i8) * i8, f32 += 2 x bf16 * bf16. */                         \
-  X(dot, "dot", 3)
+#define CUVIL_KERNEL_OPS(X)                                                                                            \
+  /* leaves */                                                                                                         \
+  X(const_int, "", 0)                                                                                                  \
+  X(const_float, "", 0)                                                                                                \
+      X(var, "", 0) /* memory: operands are one index per buffer dimension, then the mask if has_mask (a bool of the   \
+                       value's lanes; a masked-off lane is not touched and reads as 0). Scalar indices with a vector                                          \
+                       type: contiguous along the last dimension. A vector index: a gather, lane by lane. */                                                                 \
+      X(load, "load", -1)          /* vectors */                                                                       \
+      X(ramp, "ramp", 2)           /* ramp(base, stride): lane i is base + i * stride, index scalars */                \
+      X(broadcast, "broadcast", 1) /* a scalar in every lane */                                                        \
+      X(lane, "lane", 1)           /* lane number imm of a vector, a scalar */                                         \
+      X(shuffle, "shuffle", -1)    /* 1 or 2 equal vectors; `lanes` picks from their concatenation */                  \
+      X(reduce_add, "reduce_add", 1) X(reduce_max, "reduce_max", 1) X(reduce_min, "reduce_min", 1) /* arithmetic */    \
+      X(add, "+", 2) X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2) X(floordiv, "floordiv", 2) X(floormod, "%", 2)       \
+          X(min, "min", 2) X(max, "max", 2) X(fma, "fma", 3) /* fma(a, b, c) = a * b + c */                            \
+      X(neg, "neg", 1) X(abs, "abs", 1) X(sqrt, "sqrt", 1) X(floor, "floor", 1) X(ceil, "ceil", 1)                     \
+          X(trunc, "trunc", 1)                                                                                         \
+              X(round, "round",                                                                                        \
+                1) /* transcendentals; expand_math.h turns them into arithmetic with stated error bounds */            \
+      X(exp, "exp", 1) X(log, "log", 1) X(tanh, "tanh", 1) X(erf, "erf", 1) X(sigmoid, "sigmoid", 1) X(sin, "sin", 1)  \
+          X(cos, "cos", 1) X(tan, "tan", 1) X(asin, "asin", 1) X(acos, "acos", 1) X(atan, "atan", 1)                   \
+              X(sinh, "sinh", 1) X(cosh, "cosh", 1) X(asinh, "asinh", 1) X(acosh, "acosh", 1) X(atanh, "atanh", 1)     \
+                  X(pow, "pow", 2) /* comparison, logic, bits */                                                       \
+      X(eq, "==", 2) X(ne, "!=", 2) X(lt, "<", 2) X(le, "<=", 2) X(gt, ">", 2) X(ge, ">=", 2) X(bit_and, "&", 2)       \
+          X(bit_or, "|", 2) X(bit_xor, "^", 2) X(bit_not, "~", 1) X(shl, "<<", 2) X(shr, ">>", 2)                      \
+              X(select, "select", 3) /* select(cond, a, b): lane-wise; cond may be a scalar bool */ /* conversion */   \
+      X(cast, "cast", 1) X(bitcast, "bitcast",                                                                         \
+                           1) /* dot products: dot(acc, a, b) adds groups of products of narrow lanes to wide lanes.   \
+                                 a, b have k times acc's lanes: i32 += 4 x (u8 or i8) * i8, f32 += 2 x bf16 * bf16. */ \
+      X(dot, "dot", 3)
 
 enum class Op : uint8_t {
 #define X(name, text, arity) name,
@@ -102,7 +101,7 @@ using Buffer = std::shared_ptr<const BufferInfo>;
 class Expr {
  public:
   Expr() = default;
-  Expr(int64_t index);  // NOLINT: an i64 constant
+  Expr(int64_t index);                                    // NOLINT: an i64 constant
   Expr(int index) : Expr(static_cast<int64_t>(index)) {}  // NOLINT
   Expr(const Var& var);                                   // NOLINT
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
@@ -122,12 +121,12 @@ struct ExprNode {
   Op op;
   Type type;
   std::vector<Expr> args;
-  int64_t int_value = 0;       ///< const_int (any int or bool type), lane
-  double float_value = 0;      ///< const_float
-  Var variable;                ///< var
-  Buffer buffer;               ///< load
-  bool has_mask = false;       ///< load: the last operand is the mask
-  std::vector<int> lanes;      ///< shuffle
+  int64_t int_value = 0;   ///< const_int (any int or bool type), lane
+  double float_value = 0;  ///< const_float
+  Var variable;            ///< var
+  Buffer buffer;           ///< load
+  bool has_mask = false;   ///< load: the last operand is the mask
+  std::vector<int> lanes;  ///< shuffle
 };
 
 /// Memory spaces. On the CPU `shared` is `scratch` and `constant` is `global`.
@@ -159,7 +158,8 @@ Buffer make_buffer(std::string name, Type type, std::vector<Expr> shape, Space s
 
 enum class LoopKind : uint8_t {
   serial,
-  vector,  ///< innermost; scalar body, vectorize.h makes it explicit, the remainder by masks. No loop-carried dependence.
+  vector,  ///< innermost; scalar body, vectorize.h makes it explicit, the remainder by masks. No loop-carried
+           ///< dependence.
   unroll,  ///< constant extent
   gpu_thread_x,
   gpu_thread_y,
@@ -178,12 +178,12 @@ struct StmtNode {
   Expr begin, end;              ///< loop: variable = begin, begin + step, ... while < end
   int64_t step = 1;             ///< loop: > 0
   LoopKind loop = LoopKind::serial;
-  Expr value;                   ///< let, store (its lanes as for load), branch: the condition
-  Buffer buffer;                ///< alloc, store, prefetch
-  std::vector<Expr> indices;    ///< store, prefetch
-  Expr mask;                    ///< store; null = all lanes
-  int64_t code = 0;             ///< fail: what the kernel returns (not 0); prefetch: cache level 1 or 2. Prefetching
-                                ///< outside the buffer is allowed and does nothing.
+  Expr value;                 ///< let, store (its lanes as for load), branch: the condition
+  Buffer buffer;              ///< alloc, store, prefetch
+  std::vector<Expr> indices;  ///< store, prefetch
+  Expr mask;                  ///< store; null = all lanes
+  int64_t code = 0;           ///< fail: what the kernel returns (not 0); prefetch: cache level 1 or 2. Prefetching
+                              ///< outside the buffer is allowed and does nothing.
 };
 
 struct Phase {
@@ -193,10 +193,10 @@ struct Phase {
 };
 
 struct Kernel {
-  std::string name;             ///< [a-z0-9_]+
-  std::vector<Buffer> params;   ///< in the order of cuvil_kernel_fn's buffers
-  std::vector<Var> dims;        ///< in the order of cuvil_kernel_fn's dims
-  std::vector<Phase> phases;    ///< compiled to symbols NAME_p0, NAME_p1, ...
+  std::string name;            ///< [a-z0-9_]+
+  std::vector<Buffer> params;  ///< in the order of cuvil_kernel_fn's buffers
+  std::vector<Var> dims;       ///< in the order of cuvil_kernel_fn's dims
+  std::vector<Phase> phases;   ///< compiled to symbols NAME_p0, NAME_p1, ...
 };
 
 // ---- building expressions. Operands of an operator have one type; a scalar beside a vector is broadcast, and an Expr

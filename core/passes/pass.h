@@ -1,5 +1,5 @@
-// Passes: each one function in its own file, `Graph name(Graph, const PassContext&)`, returning its input untouched when
-// there is nothing to do. The order stands in core/driver/pipeline.cpp.
+// Passes: each one function in its own file, `Graph name(Graph, const PassContext&)`, returning its input untouched
+// when there is nothing to do. The order stands in core/driver/pipeline.cpp.
 #pragma once
 
 #include <span>

@@ -94,7 +94,8 @@ std::string print(const Plan& plan) {
     Dim written = 0;
     for (size_t a = static_cast<size_t>(s.inputs); a < s.arguments.size(); ++a)
       written = written + plan.buffers[s.arguments[a].buffer].bytes;
-    out += pad(std::to_string(i), 6) + pad(s.name, 39) + " " + pad(s.schedule, 24) + pad(tasks, 24) + kib(written) + "\n";
+    out +=
+        pad(std::to_string(i), 6) + pad(s.name, 39) + " " + pad(s.schedule, 24) + pad(tasks, 24) + kib(written) + "\n";
   }
   return out;
 }

@@ -94,7 +94,8 @@ class Planner {
       CUVIL_CHECK(v->type.layout.is_plain(), "graph outputs are plain");
       const int buffer = buffer_of_.at(v);
       const int root = root_of(plan_, buffer);
-      CUVIL_CHECK(plan_.buffers[root].kind == BufferKind::arena, "an output needs memory of its own: add_output_copies");
+      CUVIL_CHECK(plan_.buffers[root].kind == BufferKind::arena,
+                  "an output needs memory of its own: add_output_copies");
       plan_.buffers[root].kind = BufferKind::output;
       plan_.outputs.push_back({graph_.output_names[i], v->type.dtype, v->type.shape, buffer});
     }

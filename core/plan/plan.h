@@ -45,12 +45,12 @@ struct Argument {
 };
 
 struct Step {
-  std::string name;             ///< of the CIR node(s), for people: "conv1+relu"
-  int kernel = -1;              ///< index into Plan::kernels; -1: a host operator
-  std::string host;             ///< name in the runtime's list
+  std::string name;  ///< of the CIR node(s), for people: "conv1+relu"
+  int kernel = -1;   ///< index into Plan::kernels; -1: a host operator
+  std::string host;  ///< name in the runtime's list
   ir::Attributes host_attributes;
-  std::vector<Argument> arguments;  ///< kernel parameter order; host: inputs, then outputs
-  int inputs = 0;                   ///< host: how many of them are inputs
+  std::vector<Argument> arguments;   ///< kernel parameter order; host: inputs, then outputs
+  int inputs = 0;                    ///< host: how many of them are inputs
   std::vector<std::string> symbols;  ///< the kernel's dims are the values of these
   std::vector<Dim> tasks;            ///< per phase
   Dim scratch_bytes;                 ///< per thread
@@ -64,7 +64,7 @@ struct Plan {
   std::vector<Symbol> symbols;
   std::vector<Port> inputs, outputs;
   std::vector<Buffer> buffers;
-  std::vector<ir::Tensor> constants;  ///< prepacked, equal ones once
+  std::vector<ir::Tensor> constants;    ///< prepacked, equal ones once
   std::vector<kernel::Kernel> kernels;  ///< equal ones may occur; the backend deduplicates code
   std::vector<Step> steps;
 
@@ -74,9 +74,9 @@ struct Plan {
   int64_t lower_bound_bytes = 0;
 };
 
-/// Builds kernels by the schedules recorded in the graph (attribute "schedule"; chosen by pass choose_schedules), orders
-/// steps, assigns memory. The graph must have been through the passes. Throws UnsupportedError listing every node that
-/// has neither kernel nor host operator.
+/// Builds kernels by the schedules recorded in the graph (attribute "schedule"; chosen by pass choose_schedules),
+/// orders steps, assigns memory. The graph must have been through the passes. Throws UnsupportedError listing every
+/// node that has neither kernel nor host operator.
 Plan make_plan(const ir::Graph& graph, const TargetInfo& target);
 
 /// The memory plan as a table, with its lower bound.

@@ -28,8 +28,10 @@ nb::object to_python(const ir::Attribute& a) {
         } else if constexpr (std::is_same_v<T, Shape>) {
           nb::list l;
           for (const Dim& d : v) {
-            if (d.is_const()) l.append(d.value());
-            else l.append(d.str());
+            if (d.is_const())
+              l.append(d.value());
+            else
+              l.append(d.str());
           }
           return l;
         } else if constexpr (std::is_same_v<T, ir::Tensor>) {
@@ -46,8 +48,10 @@ nb::object to_python(const ir::Attribute& a) {
 nb::object dims_of(const Shape& shape) {
   nb::list l;
   for (const Dim& d : shape) {
-    if (d.is_const()) l.append(d.value());
-    else l.append(d.str());
+    if (d.is_const())
+      l.append(d.value());
+    else
+      l.append(d.str());
   }
   return nb::tuple(l);
 }
@@ -135,7 +139,8 @@ void bind_graph(nb::module_& m) {
                        v.emplace_back(g.graph->output_names[i], &g.graph->body.results[i]->type);
                      return ports(v);
                    })
-      .def("text", [](const PyGraph& g, bool full) { return ir::print(*g.graph, full); }, nb::arg("full") = false)
+      .def(
+          "text", [](const PyGraph& g, bool full) { return ir::print(*g.graph, full); }, nb::arg("full") = false)
       .def("__str__", [](const PyGraph& g) { return ir::print(*g.graph, false); })
       .def("__repr__", [](const PyGraph& g) {
         return "Graph(\"" + g.graph->name + "\", " + std::to_string(g.graph->body.nodes.size()) + " nodes)";

@@ -84,8 +84,10 @@ class Model {
       const cuvil_tensor_info* info = outputs ? cuvil_output_info(model_, i) : cuvil_input_info(model_, i);
       nb::list dims;
       for (int32_t d = 0; d < info->ndim; ++d) {
-        if (info->dims[d] >= 0) dims.append(info->dims[d]);
-        else dims.append(info->dim_texts[d]);
+        if (info->dims[d] >= 0)
+          dims.append(info->dims[d]);
+        else
+          dims.append(info->dim_texts[d]);
       }
       l.append(nb::make_tuple(std::string(info->name), std::string(cuvil_dtype_name(info->dtype)), nb::tuple(dims)));
     }
@@ -157,7 +159,8 @@ class Model {
     return cuvil_context_threads(context.get());
   }
   const driver::Executable& executable() const {
-    if (!executable_) throw Error(CUVIL_UNSUPPORTED_ERROR, "this executable was loaded from a .cvl: it has no compiler's view");
+    if (!executable_)
+      throw Error(CUVIL_UNSUPPORTED_ERROR, "this executable was loaded from a .cvl: it has no compiler's view");
     return *executable_;
   }
   bool is_loaded() const { return executable_ == nullptr; }
@@ -205,8 +208,8 @@ class Model {
     }
     for (size_t i = 0; i < given.size(); ++i)
       if (!given[i].is_valid())
-        throw Error(CUVIL_SHAPE_ERROR,
-                    "input '" + std::string(cuvil_input_info(model_, i)->name) + "' is missing; the inputs are " + names());
+        throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
+                                           "' is missing; the inputs are " + names());
   }
 
   std::string names() const {
@@ -223,8 +226,8 @@ class Model {
                                          "' must be an array on the CPU (NumPy, PyTorch or DLPack), got " +
                                          nb::cast<std::string>(nb::str(h.type())));
     if (a.device_type() != nb::device::cpu::value)
-      throw Error(CUVIL_SHAPE_ERROR,
-                  "input '" + std::string(cuvil_input_info(model_, i)->name) + "' is not on the CPU; move it there first");
+      throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
+                                         "' is not on the CPU; move it there first");
     return a;
   }
 

@@ -68,8 +68,10 @@ class Importer {
   void check_opset() {
     auto it = model_.opsets.find("");
     if (it == model_.opsets.end()) {
-      if (!model_.opsets.empty()) opset_ = kNewestOpset;  // only operators of other domains
-      else throw_model_error("the model does not say which opset it uses");
+      if (!model_.opsets.empty())
+        opset_ = kNewestOpset;  // only operators of other domains
+      else
+        throw_model_error("the model does not say which opset it uses");
       return;
     }
     opset_ = it->second;
@@ -168,7 +170,8 @@ class Importer {
     import_nodes(nodes, inner, it == f.opsets.end() ? opset_ : it->second, depth + 1);
     for (size_t i = 0; i < f.outputs.size() && i < call.outputs.size(); ++i) {
       auto result = inner.find(f.outputs[i]);
-      if (result != inner.end()) scope[std::string(call.outputs[i])] = result->second;
+      if (result != inner.end())
+        scope[std::string(call.outputs[i])] = result->second;
       else if (missing_.empty() && !call.outputs[i].empty())
         throw_model_error("function " + std::string(f.name) + " never sets its output " + std::string(f.outputs[i]),
                           where);

@@ -14,8 +14,8 @@ namespace cuvil::frontends {
 /// lists every operator that is missing with its node names.
 ir::Graph import_onnx_file(const std::string& path);
 
-/// Imports a model in memory; `owner` keeps `bytes` alive as long as the graph. `folder` is where external data may lie;
-/// empty: external data is refused. `source` is the name for messages.
+/// Imports a model in memory; `owner` keeps `bytes` alive as long as the graph. `folder` is where external data may
+/// lie; empty: external data is refused. `source` is the name for messages.
 ir::Graph import_onnx(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& source,
                       const std::string& folder = "");
 

@@ -23,11 +23,16 @@ void arithmetic(OpContext& c) {
     for (size_t i = 0; i < n && exact; ++i) {
       const Dim& x = a->values[a->values.size() == 1 ? 0 : i];
       const Dim& y = b->values[b->values.size() == 1 ? 0 : i];
-      if (c.proto.op_type == "Add") r.values.push_back(x + y);
-      else if (c.proto.op_type == "Sub") r.values.push_back(x - y);
-      else if (c.proto.op_type == "Mul") r.values.push_back(x * y);
-      else if (y.is_const() && y.value() > 0 && x.lower_bound().value_or(-1) >= 0) r.values.push_back(floordiv(x, y));
-      else exact = false;  // division that may truncate a negative number
+      if (c.proto.op_type == "Add")
+        r.values.push_back(x + y);
+      else if (c.proto.op_type == "Sub")
+        r.values.push_back(x - y);
+      else if (c.proto.op_type == "Mul")
+        r.values.push_back(x * y);
+      else if (y.is_const() && y.value() > 0 && x.lower_bound().value_or(-1) >= 0)
+        r.values.push_back(floordiv(x, y));
+      else
+        exact = false;  // division that may truncate a negative number
     }
     if (exact) return c.out_known(0, std::move(r));
   }
@@ -37,7 +42,8 @@ void arithmetic(OpContext& c) {
 /// Min, Max, Sum, Mean take any number of inputs.
 ir::Value* chain(OpContext& c, std::string_view op) {
   ir::Value* v = c.in(0);
-  for (size_t i = 1; i < c.num_inputs(); ++i) v = c.b.add(op, {v, c.in(i)}, {}, i + 1 == c.num_inputs() ? c.out_name() : "");
+  for (size_t i = 1; i < c.num_inputs(); ++i)
+    v = c.b.add(op, {v, c.in(i)}, {}, i + 1 == c.num_inputs() ? c.out_name() : "");
   return v;
 }
 void min(OpContext& c) { c.out(0, chain(c, "Min")); }
@@ -124,9 +130,7 @@ void dropout(OpContext& c) {
   }
 }
 
-void mod(OpContext& c) {
-  c.out(0, emit(c, "Mod", {c.in(0), c.in(1)}, {{"fmod", c.attr_int("fmod", 0)}}));
-}
+void mod(OpContext& c) { c.out(0, emit(c, "Mod", {c.in(0), c.in(1)}, {{"fmod", c.attr_int("fmod", 0)}})); }
 void is_inf(OpContext& c) {
   c.out(0, emit(c, "IsInf", {c.in(0)},
                 {{"detect_negative", c.attr_int("detect_negative", 1)},
@@ -137,24 +141,78 @@ void bit_shift(OpContext& c) {
 }
 void where(OpContext& c) { c.out(0, emit(c, "Where", {c.in(0), c.in(1), c.in(2)})); }
 
-
 const Mapping kMappings[] = {
-    {"Abs", unary}, {"Acos", unary}, {"Acosh", unary}, {"Asin", unary}, {"Asinh", unary}, {"Atan", unary},
-    {"Atanh", unary}, {"Ceil", unary}, {"Cos", unary}, {"Cosh", unary}, {"Erf", unary}, {"Exp", unary},
-    {"Floor", unary}, {"HardSwish", unary}, {"IsNaN", unary}, {"Log", unary}, {"Mish", unary}, {"Neg", unary},
-    {"Not", unary}, {"Reciprocal", unary}, {"Relu", unary}, {"Round", unary}, {"Sigmoid", unary}, {"Sign", unary},
-    {"Sin", unary}, {"Sinh", unary}, {"Softplus", unary}, {"Softsign", unary}, {"Sqrt", unary}, {"Tan", unary},
-    {"Tanh", unary}, {"BitwiseNot", unary},
-    {"Add", arithmetic}, {"Sub", arithmetic}, {"Mul", arithmetic}, {"Div", arithmetic},
-    {"And", binary}, {"Or", binary}, {"Xor", binary}, {"BitwiseAnd", binary}, {"BitwiseOr", binary},
-    {"BitwiseXor", binary}, {"Equal", binary}, {"Less", binary}, {"LessOrEqual", binary}, {"Greater", binary},
-    {"GreaterOrEqual", binary}, {"Pow", binary}, {"PRelu", binary},
-    {"Min", min}, {"Max", max}, {"Sum", sum}, {"Mean", mean},
-    {"LeakyRelu", with_float<kAlpha, 1>}, {"Elu", with_float<kAlpha, 100>}, {"Celu", with_float<kAlpha, 100>},
+    {"Abs", unary},
+    {"Acos", unary},
+    {"Acosh", unary},
+    {"Asin", unary},
+    {"Asinh", unary},
+    {"Atan", unary},
+    {"Atanh", unary},
+    {"Ceil", unary},
+    {"Cos", unary},
+    {"Cosh", unary},
+    {"Erf", unary},
+    {"Exp", unary},
+    {"Floor", unary},
+    {"HardSwish", unary},
+    {"IsNaN", unary},
+    {"Log", unary},
+    {"Mish", unary},
+    {"Neg", unary},
+    {"Not", unary},
+    {"Reciprocal", unary},
+    {"Relu", unary},
+    {"Round", unary},
+    {"Sigmoid", unary},
+    {"Sign", unary},
+    {"Sin", unary},
+    {"Sinh", unary},
+    {"Softplus", unary},
+    {"Softsign", unary},
+    {"Sqrt", unary},
+    {"Tan", unary},
+    {"Tanh", unary},
+    {"BitwiseNot", unary},
+    {"Add", arithmetic},
+    {"Sub", arithmetic},
+    {"Mul", arithmetic},
+    {"Div", arithmetic},
+    {"And", binary},
+    {"Or", binary},
+    {"Xor", binary},
+    {"BitwiseAnd", binary},
+    {"BitwiseOr", binary},
+    {"BitwiseXor", binary},
+    {"Equal", binary},
+    {"Less", binary},
+    {"LessOrEqual", binary},
+    {"Greater", binary},
+    {"GreaterOrEqual", binary},
+    {"Pow", binary},
+    {"PRelu", binary},
+    {"Min", min},
+    {"Max", max},
+    {"Sum", sum},
+    {"Mean", mean},
+    {"LeakyRelu", with_float<kAlpha, 1>},
+    {"Elu", with_float<kAlpha, 100>},
+    {"Celu", with_float<kAlpha, 100>},
     {"ThresholdedRelu", with_float<kAlpha, 100>},
-    {"Selu", selu}, {"HardSigmoid", hard_sigmoid}, {"Shrink", shrink}, {"Gelu", gelu}, {"Swish", swish},
-    {"Clip", clip}, {"Cast", cast}, {"CastLike", cast_like}, {"Identity", identity}, {"Dropout", dropout},
-    {"Mod", mod}, {"IsInf", is_inf}, {"BitShift", bit_shift}, {"Where", where},
+    {"Selu", selu},
+    {"HardSigmoid", hard_sigmoid},
+    {"Shrink", shrink},
+    {"Gelu", gelu},
+    {"Swish", swish},
+    {"Clip", clip},
+    {"Cast", cast},
+    {"CastLike", cast_like},
+    {"Identity", identity},
+    {"Dropout", dropout},
+    {"Mod", mod},
+    {"IsInf", is_inf},
+    {"BitShift", bit_shift},
+    {"Where", where},
 };
 
 }  // namespace

@@ -112,8 +112,10 @@ void flatten(OpContext& c) {
 
 void constant(OpContext& c) {
   if (auto t = c.attr_tensor("value")) return c.out(0, c.b.constant(*t, c.out_name()));
-  if (c.attribute("value_int")) return c.out(0, c.b.constant(ir::Tensor::scalar(DType::i64, double(c.attr_int("value_int", 0))), c.out_name()));
-  if (c.attribute("value_ints")) return c.out(0, c.b.constant(ir::Tensor::from_ints(c.attr_ints("value_ints", {})), c.out_name()));
+  if (c.attribute("value_int"))
+    return c.out(0, c.b.constant(ir::Tensor::scalar(DType::i64, double(c.attr_int("value_int", 0))), c.out_name()));
+  if (c.attribute("value_ints"))
+    return c.out(0, c.b.constant(ir::Tensor::from_ints(c.attr_ints("value_ints", {})), c.out_name()));
   if (c.attribute("value_float"))
     return c.out(0, c.b.constant(ir::Tensor::scalar(DType::f32, c.attr_float("value_float", 0)), c.out_name()));
   if (c.attribute("value_floats")) {
@@ -146,8 +148,9 @@ void expand(OpContext& c) {
 }
 
 const Mapping kMappings[] = {
-    {"Shape", shape_op}, {"Size", size_op}, {"Reshape", reshape_op}, {"Squeeze", squeeze}, {"Unsqueeze", unsqueeze},
-    {"Flatten", flatten}, {"Constant", constant}, {"ConstantOfShape", constant_of_shape}, {"Expand", expand},
+    {"Shape", shape_op},      {"Size", size_op},    {"Reshape", reshape_op}, {"Squeeze", squeeze},
+    {"Unsqueeze", unsqueeze}, {"Flatten", flatten}, {"Constant", constant},  {"ConstantOfShape", constant_of_shape},
+    {"Expand", expand},
 };
 
 }  // namespace

@@ -30,9 +30,12 @@ void append(pbf_reader& r, std::vector<T>& out, Packed packed, Single single) {
 std::pair<std::string_view, std::string_view> string_entry(pbf_reader r) {
   std::pair<std::string_view, std::string_view> e;
   while (r.next()) {
-    if (r.tag() == 1) e.first = text(r);
-    else if (r.tag() == 2) e.second = text(r);
-    else r.skip();
+    if (r.tag() == 1)
+      e.first = text(r);
+    else if (r.tag() == 2)
+      e.second = text(r);
+    else
+      r.skip();
   }
   return e;
 }
@@ -40,19 +43,44 @@ std::pair<std::string_view, std::string_view> string_entry(pbf_reader r) {
 ProtoTensor tensor(pbf_reader r) {
   ProtoTensor t;
   while (r.next()) switch (r.tag()) {
-      case 1: append(r, t.dims, &pbf_reader::get_packed_int64, &pbf_reader::get_int64); break;
-      case 2: t.data_type = r.get_int32(); break;
-      case 4: append(r, t.floats, &pbf_reader::get_packed_float, &pbf_reader::get_float); break;
-      case 5: append(r, t.ints32, &pbf_reader::get_packed_int32, &pbf_reader::get_int32); break;
-      case 6: t.strings.push_back(text(r)); break;
-      case 7: append(r, t.ints64, &pbf_reader::get_packed_int64, &pbf_reader::get_int64); break;
-      case 8: t.name = text(r); break;
-      case 9: t.raw = text(r); break;
-      case 10: append(r, t.doubles, &pbf_reader::get_packed_double, &pbf_reader::get_double); break;
-      case 11: append(r, t.uints64, &pbf_reader::get_packed_uint64, &pbf_reader::get_uint64); break;
-      case 13: t.external_data.insert(string_entry(r.get_message())); break;
-      case 14: t.external = r.get_enum() == 1; break;
-      default: r.skip();
+      case 1:
+        append(r, t.dims, &pbf_reader::get_packed_int64, &pbf_reader::get_int64);
+        break;
+      case 2:
+        t.data_type = r.get_int32();
+        break;
+      case 4:
+        append(r, t.floats, &pbf_reader::get_packed_float, &pbf_reader::get_float);
+        break;
+      case 5:
+        append(r, t.ints32, &pbf_reader::get_packed_int32, &pbf_reader::get_int32);
+        break;
+      case 6:
+        t.strings.push_back(text(r));
+        break;
+      case 7:
+        append(r, t.ints64, &pbf_reader::get_packed_int64, &pbf_reader::get_int64);
+        break;
+      case 8:
+        t.name = text(r);
+        break;
+      case 9:
+        t.raw = text(r);
+        break;
+      case 10:
+        append(r, t.doubles, &pbf_reader::get_packed_double, &pbf_reader::get_double);
+        break;
+      case 11:
+        append(r, t.uints64, &pbf_reader::get_packed_uint64, &pbf_reader::get_uint64);
+        break;
+      case 13:
+        t.external_data.insert(string_entry(r.get_message()));
+        break;
+      case 14:
+        t.external = r.get_enum() == 1;
+        break;
+      default:
+        r.skip();
     }
   return t;
 }
@@ -62,19 +90,42 @@ ProtoGraph graph(pbf_reader r, int depth);
 ProtoAttribute attribute(pbf_reader r, int depth) {
   ProtoAttribute a;
   while (r.next()) switch (r.tag()) {
-      case 1: a.name = text(r); break;
-      case 2: a.f = r.get_float(); break;
-      case 3: a.i = r.get_int64(); break;
-      case 4: a.s = text(r); break;
-      case 5: a.tensor = tensor(r.get_message()); break;
+      case 1:
+        a.name = text(r);
+        break;
+      case 2:
+        a.f = r.get_float();
+        break;
+      case 3:
+        a.i = r.get_int64();
+        break;
+      case 4:
+        a.s = text(r);
+        break;
+      case 5:
+        a.tensor = tensor(r.get_message());
+        break;
       case 6:
-      case 11: a.graphs.push_back(graph(r.get_message(), depth + 1)); break;
-      case 7: append(r, a.floats, &pbf_reader::get_packed_float, &pbf_reader::get_float); break;
-      case 8: append(r, a.ints, &pbf_reader::get_packed_int64, &pbf_reader::get_int64); break;
-      case 9: a.strings.push_back(text(r)); break;
-      case 20: a.type = r.get_enum(); break;
-      case 21: a.ref_name = text(r); break;
-      default: r.skip();
+      case 11:
+        a.graphs.push_back(graph(r.get_message(), depth + 1));
+        break;
+      case 7:
+        append(r, a.floats, &pbf_reader::get_packed_float, &pbf_reader::get_float);
+        break;
+      case 8:
+        append(r, a.ints, &pbf_reader::get_packed_int64, &pbf_reader::get_int64);
+        break;
+      case 9:
+        a.strings.push_back(text(r));
+        break;
+      case 20:
+        a.type = r.get_enum();
+        break;
+      case 21:
+        a.ref_name = text(r);
+        break;
+      default:
+        r.skip();
     }
   return a;
 }
@@ -82,14 +133,29 @@ ProtoAttribute attribute(pbf_reader r, int depth) {
 ProtoNode node(pbf_reader r, int depth) {
   ProtoNode n;
   while (r.next()) switch (r.tag()) {
-      case 1: n.inputs.push_back(text(r)); break;
-      case 2: n.outputs.push_back(text(r)); break;
-      case 3: n.name = text(r); break;
-      case 4: n.op_type = text(r); break;
-      case 5: n.attributes.push_back(attribute(r.get_message(), depth)); break;
-      case 7: n.domain = text(r); break;
-      case 9: n.metadata.insert(string_entry(r.get_message())); break;
-      default: r.skip();
+      case 1:
+        n.inputs.push_back(text(r));
+        break;
+      case 2:
+        n.outputs.push_back(text(r));
+        break;
+      case 3:
+        n.name = text(r);
+        break;
+      case 4:
+        n.op_type = text(r);
+        break;
+      case 5:
+        n.attributes.push_back(attribute(r.get_message(), depth));
+        break;
+      case 7:
+        n.domain = text(r);
+        break;
+      case 9:
+        n.metadata.insert(string_entry(r.get_message()));
+        break;
+      default:
+        r.skip();
     }
   if (n.domain == "ai.onnx") n.domain = "";
   return n;
@@ -98,9 +164,12 @@ ProtoNode node(pbf_reader r, int depth) {
 ProtoDim dimension(pbf_reader r) {
   ProtoDim d;
   while (r.next()) {
-    if (r.tag() == 1) d.value = r.get_int64();
-    else if (r.tag() == 2) d.param = text(r);
-    else r.skip();
+    if (r.tag() == 1)
+      d.value = r.get_int64();
+    else if (r.tag() == 2)
+      d.param = text(r);
+    else
+      r.skip();
   }
   return d;
 }
@@ -114,8 +183,10 @@ void tensor_type(pbf_reader r, ProtoValueInfo& v) {
       v.has_shape = true;
       pbf_reader shape = r.get_message();
       while (shape.next()) {
-        if (shape.tag() == 1) v.dims.push_back(dimension(shape.get_message()));
-        else shape.skip();
+        if (shape.tag() == 1)
+          v.dims.push_back(dimension(shape.get_message()));
+        else
+          shape.skip();
       }
     } else {
       r.skip();
@@ -131,8 +202,10 @@ ProtoValueInfo value_info(pbf_reader r) {
     } else if (r.tag() == 2) {
       pbf_reader type = r.get_message();
       while (type.next()) {
-        if (type.tag() == 1) tensor_type(type.get_message(), v);
-        else type.skip();
+        if (type.tag() == 1)
+          tensor_type(type.get_message(), v);
+        else
+          type.skip();
       }
     } else {
       r.skip();
@@ -145,13 +218,27 @@ ProtoGraph graph(pbf_reader r, int depth) {
   if (depth > kMaxGraphDepth) throw_model_error("graphs are nested more than 32 deep");
   ProtoGraph g;
   while (r.next()) switch (r.tag()) {
-      case 1: g.nodes.push_back(node(r.get_message(), depth)); break;
-      case 2: g.name = text(r); break;
-      case 5: g.initializers.push_back(tensor(r.get_message())); break;
-      case 11: g.inputs.push_back(value_info(r.get_message())); break;
-      case 12: g.outputs.push_back(value_info(r.get_message())); break;
-      case 15: g.has_sparse_initializers = true; r.skip(); break;
-      default: r.skip();
+      case 1:
+        g.nodes.push_back(node(r.get_message(), depth));
+        break;
+      case 2:
+        g.name = text(r);
+        break;
+      case 5:
+        g.initializers.push_back(tensor(r.get_message()));
+        break;
+      case 11:
+        g.inputs.push_back(value_info(r.get_message()));
+        break;
+      case 12:
+        g.outputs.push_back(value_info(r.get_message()));
+        break;
+      case 15:
+        g.has_sparse_initializers = true;
+        r.skip();
+        break;
+      default:
+        r.skip();
     }
   return g;
 }
@@ -160,9 +247,12 @@ void opset(pbf_reader r, std::map<std::string_view, int64_t>& out) {
   std::string_view domain;
   int64_t version = 0;
   while (r.next()) {
-    if (r.tag() == 1) domain = text(r);
-    else if (r.tag() == 2) version = r.get_int64();
-    else r.skip();
+    if (r.tag() == 1)
+      domain = text(r);
+    else if (r.tag() == 2)
+      version = r.get_int64();
+    else
+      r.skip();
   }
   out[domain == "ai.onnx" ? "" : domain] = version;
 }
@@ -170,15 +260,32 @@ void opset(pbf_reader r, std::map<std::string_view, int64_t>& out) {
 ProtoFunction function(pbf_reader r) {
   ProtoFunction f;
   while (r.next()) switch (r.tag()) {
-      case 1: f.name = text(r); break;
-      case 4: f.inputs.push_back(text(r)); break;
-      case 5: f.outputs.push_back(text(r)); break;
-      case 6: f.attributes.push_back(text(r)); break;
-      case 7: f.nodes.push_back(node(r.get_message(), 0)); break;
-      case 9: opset(r.get_message(), f.opsets); break;
-      case 10: f.domain = text(r); break;
-      case 11: f.attribute_defaults.push_back(attribute(r.get_message(), 0)); break;
-      default: r.skip();
+      case 1:
+        f.name = text(r);
+        break;
+      case 4:
+        f.inputs.push_back(text(r));
+        break;
+      case 5:
+        f.outputs.push_back(text(r));
+        break;
+      case 6:
+        f.attributes.push_back(text(r));
+        break;
+      case 7:
+        f.nodes.push_back(node(r.get_message(), 0));
+        break;
+      case 9:
+        opset(r.get_message(), f.opsets);
+        break;
+      case 10:
+        f.domain = text(r);
+        break;
+      case 11:
+        f.attribute_defaults.push_back(attribute(r.get_message(), 0));
+        break;
+      default:
+        r.skip();
     }
   return f;
 }
@@ -190,12 +297,24 @@ ProtoModel decode(std::string_view bytes) {
   try {
     pbf_reader r(bytes.data(), bytes.size());
     while (r.next()) switch (r.tag()) {
-        case 1: m.ir_version = r.get_int64(); break;
-        case 2: m.producer = text(r); break;
-        case 7: m.graph = graph(r.get_message(), 0); m.has_graph = true; break;
-        case 8: opset(r.get_message(), m.opsets); break;
-        case 25: m.functions.push_back(function(r.get_message())); break;
-        default: r.skip();
+        case 1:
+          m.ir_version = r.get_int64();
+          break;
+        case 2:
+          m.producer = text(r);
+          break;
+        case 7:
+          m.graph = graph(r.get_message(), 0);
+          m.has_graph = true;
+          break;
+        case 8:
+          opset(r.get_message(), m.opsets);
+          break;
+        case 25:
+          m.functions.push_back(function(r.get_message()));
+          break;
+        default:
+          r.skip();
       }
   } catch (const protozero::exception& e) {
     throw_model_error(std::string("not an ONNX model, or a damaged one: the protobuf cannot be read (") + e.what() +

@@ -15,15 +15,19 @@ struct TypeRow {
   std::optional<DType> dtype;
 };
 const TypeRow kTypes[] = {
-    {1, "float", DType::f32},      {2, "uint8", DType::u8},       {3, "int8", DType::i8},
-    {4, "uint16", DType::u16},     {5, "int16", DType::i16},      {6, "int32", DType::i32},
-    {7, "int64", DType::i64},      {8, "string", {}},             {9, "bool", DType::boolean},
-    {10, "float16", DType::f16},   {11, "double", DType::f64},    {12, "uint32", DType::u32},
-    {13, "uint64", DType::u64},    {14, "complex64", {}},         {15, "complex128", {}},
-    {16, "bfloat16", DType::bf16}, {17, "float8e4m3fn", {}},      {18, "float8e4m3fnuz", {}},
-    {19, "float8e5m2", {}},        {20, "float8e5m2fnuz", {}},    {21, "uint4", {}},
-    {22, "int4", {}},              {23, "float4e2m1", {}},        {24, "float8e8m0", {}},
-    {25, "uint2", {}},             {26, "int2", {}},
+    {1, "float", DType::f32},    {2, "uint8", DType::u8},
+    {3, "int8", DType::i8},      {4, "uint16", DType::u16},
+    {5, "int16", DType::i16},    {6, "int32", DType::i32},
+    {7, "int64", DType::i64},    {8, "string", {}},
+    {9, "bool", DType::boolean}, {10, "float16", DType::f16},
+    {11, "double", DType::f64},  {12, "uint32", DType::u32},
+    {13, "uint64", DType::u64},  {14, "complex64", {}},
+    {15, "complex128", {}},      {16, "bfloat16", DType::bf16},
+    {17, "float8e4m3fn", {}},    {18, "float8e4m3fnuz", {}},
+    {19, "float8e5m2", {}},      {20, "float8e5m2fnuz", {}},
+    {21, "uint4", {}},           {22, "int4", {}},
+    {23, "float4e2m1", {}},      {24, "float8e8m0", {}},
+    {25, "uint2", {}},           {26, "int2", {}},
 };
 
 int64_t parse_number(std::string_view text, const Location& where) {
@@ -36,8 +40,8 @@ int64_t parse_number(std::string_view text, const Location& where) {
 
 /// The bytes of an external tensor; its file must be a regular file inside the model's folder, links resolved.
 std::pair<std::shared_ptr<const void>, std::string_view> external_bytes(const ProtoTensor& proto,
-                                                                         const ModelSource& source,
-                                                                         const Location& where) {
+                                                                        const ModelSource& source,
+                                                                        const Location& where) {
   namespace fs = std::filesystem;
   auto field = [&](std::string_view key) -> std::string_view {
     auto it = proto.external_data.find(key);
@@ -46,7 +50,8 @@ std::pair<std::shared_ptr<const void>, std::string_view> external_bytes(const Pr
   const std::string location(field("location"));
   if (source.folder.empty())
     throw_model_error("the model keeps weights in the file '" + location +
-                          "', but it was given as bytes; import it from its path instead", where);
+                          "', but it was given as bytes; import it from its path instead",
+                      where);
   std::error_code ec;
   const fs::path folder = fs::canonical(source.folder, ec);
   if (ec || location.empty() || location.find('\0') != std::string::npos || fs::path(location).is_absolute())
@@ -63,7 +68,8 @@ std::pair<std::shared_ptr<const void>, std::string_view> external_bytes(const Pr
   const int64_t length = field("length").empty() ? size - offset : parse_number(field("length"), where);
   if (offset > size || length < 0 || length > size - offset)
     throw_model_error("external data file '" + location + "' is too short: bytes " + std::to_string(offset) + " + " +
-                          std::to_string(length) + " of " + std::to_string(size), where);
+                          std::to_string(length) + " of " + std::to_string(size),
+                      where);
   return {mapped.owner, mapped.bytes.substr(static_cast<size_t>(offset), static_cast<size_t>(length))};
 }
 
@@ -80,18 +86,28 @@ std::vector<uint8_t> convert(const std::vector<From>& values) {
 /// The typed fields; which one holds a type's values is said in onnx.proto.
 std::vector<uint8_t> typed_bytes(const ProtoTensor& p, DType t) {
   switch (t) {
-    case DType::f32: return convert<float>(p.floats);
-    case DType::f64: return convert<double>(p.doubles);
-    case DType::i64: return convert<int64_t>(p.ints64);
-    case DType::u64: return convert<uint64_t>(p.uints64);
-    case DType::u32: return convert<uint32_t>(p.uints64);
-    case DType::i32: return convert<int32_t>(p.ints32);
-    case DType::i16: return convert<int16_t>(p.ints32);
+    case DType::f32:
+      return convert<float>(p.floats);
+    case DType::f64:
+      return convert<double>(p.doubles);
+    case DType::i64:
+      return convert<int64_t>(p.ints64);
+    case DType::u64:
+      return convert<uint64_t>(p.uints64);
+    case DType::u32:
+      return convert<uint32_t>(p.uints64);
+    case DType::i32:
+      return convert<int32_t>(p.ints32);
+    case DType::i16:
+      return convert<int16_t>(p.ints32);
     case DType::u16:
     case DType::f16:
-    case DType::bf16: return convert<uint16_t>(p.ints32);
-    case DType::i8: return convert<int8_t>(p.ints32);
-    case DType::u8: return convert<uint8_t>(p.ints32);
+    case DType::bf16:
+      return convert<uint16_t>(p.ints32);
+    case DType::i8:
+      return convert<int8_t>(p.ints32);
+    case DType::u8:
+      return convert<uint8_t>(p.ints32);
     case DType::boolean: {
       std::vector<uint8_t> bytes = convert<uint8_t>(p.ints32);
       for (uint8_t& b : bytes) b = b != 0;
@@ -128,8 +144,8 @@ ir::Tensor to_tensor(const ProtoTensor& proto, const ModelSource& source, const 
   }
   const auto want = static_cast<size_t>(elements * size_of(*dtype));
   auto mismatch = [&](size_t got) {
-    throw_model_error(what + " of " + type.str() + " needs " + std::to_string(want) + " bytes but has " +
-                          std::to_string(got), where);
+    throw_model_error(
+        what + " of " + type.str() + " needs " + std::to_string(want) + " bytes but has " + std::to_string(got), where);
   };
   if (proto.external || proto.raw) {
     std::shared_ptr<const void> owner = source.owner;
