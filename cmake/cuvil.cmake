@@ -8,6 +8,9 @@ target_compile_options(cuvil_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports std::string's own operator+ (GCC bug 105329).
   target_compile_options(cuvil_flags INTERFACE -Wno-restrict)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # std::stable_sort and its like use a function that libstdc++ 12 itself marks deprecated.
+  target_compile_options(cuvil_flags INTERFACE -Wno-deprecated-declarations)
 endif()
 # Data is in sections of its own so that what nobody calls does not end up in the runtime.
 target_compile_options(cuvil_flags INTERFACE -ffunction-sections -fdata-sections)
