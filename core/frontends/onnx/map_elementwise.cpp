@@ -77,28 +77,17 @@ void shrink(OpContext& c) {
 void gelu(OpContext& c) {
   c.out(0, emit(c, "Gelu", {c.in(0)}, {{"approximate", c.attr_string("approximate", "none")}}));
 }
-void swish(OpContext& c) {
-  const double alpha = c.attr_float("alpha", 1.0);
-  if (alpha == 1.0) return c.out(0, emit(c, "Silu", {c.in(0)}));
-  ir::Value* scaled = c.b.add("Mul", {c.in(0), c.b.constant(ir::Tensor::scalar(c.type(0).dtype, alpha))});
-  c.out(0, emit(c, "Mul", {c.in(0), c.b.add("Sigmoid", {scaled})}));
-}
+void swish(OpContext& c) { c.out(0, emit(c, "Silu", {c.in(0)}, {{"alpha", c.attr_float("alpha", 1.0)}})); }
 
-/// Opset 6 has the bounds as attributes, 11 as inputs; each may be absent.
+/// Before opset 11 the bounds are attributes, then inputs; each may be absent.
 void clip(OpContext& c) {
-  ir::Value* v = c.in(0);
+  ir::Value* x = c.in(0);
   auto bound = [&](size_t i, const char* name) -> ir::Value* {
-    if (c.opset < 11) {
-      const ProtoAttribute* a = c.attribute(name);
-      return a ? c.b.constant(ir::Tensor::scalar(v->type.dtype, a->f)) : nullptr;
-    }
-    return c.in_or_null(i);
+    if (c.opset >= 11) return c.in_or_null(i);
+    const ProtoAttribute* a = c.attribute(name);
+    return a ? c.b.constant(ir::Tensor::scalar(x->type.dtype, a->f)) : nullptr;
   };
-  ir::Value *low = bound(1, "min"), *high = bound(2, "max");
-  if (low) v = c.b.add("Max", {v, low}, {}, high ? "" : c.out_name());
-  if (high) v = c.b.add("Min", {v, high}, {}, c.out_name());
-  if (!low && !high) v = emit(c, "Identity", {v});
-  c.out(0, v);
+  c.out(0, emit(c, "Clip", {x, bound(1, "min"), bound(2, "max")}));
 }
 
 void cast(OpContext& c) {

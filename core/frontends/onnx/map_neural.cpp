@@ -1,0 +1,325 @@
+// Convolutions, matrix products, normalisation, pooling, resizing.
+#include <algorithm>
+#include <cmath>
+
+#include "core/frontends/onnx/context.h"
+
+namespace cuvil::frontends::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+ir::Value* reshape(OpContext& c, ir::Value* x, Shape shape, std::string_view name = "") {
+  return c.b.add("Reshape", {x}, {{"shape", std::move(shape)}}, name);
+}
+
+/// CIR's windows are two-dimensional: a signal [N, C, L] is an image [N, C, 1, L].
+ir::Value* as_image(OpContext& c, ir::Value* x) {
+  if (x->type.rank() != 3) return x;
+  const Shape& s = x->type.shape;
+  return reshape(c, x, {s[0], s[1], Dim(1), s[2]});
+}
+ir::Value* from_image(OpContext& c, ir::Value* y, int rank, std::string_view name) {
+  if (rank != 3) return y;
+  const Shape& s = y->type.shape;
+  return reshape(c, y, {s[0], s[1], s[3]}, name);
+}
+
+/// Attributes of a sliding window, as CIR wants them: two axes, explicit pads [top, left, bottom, right].
+struct WindowAttributes {
+  Ints kernel, strides, dilations, pads;
+};
+
+Ints two(const Ints& v, int64_t first) { return v.size() == 1 ? Ints{first, v[0]} : v; }
+
+/// Output extents of SAME_*: ceil(input / stride); the padding that this needs, more of it at the end for UPPER.
+void same_pads(OpContext& c, const Shape& spatial, WindowAttributes& w, bool upper) {
+  for (size_t i = 0; i < 2; ++i) {
+    if (!spatial[i].is_const()) c.unsupported(std::string(c.proto.op_type) + " with auto_pad and symbolic image sizes");
+    const int64_t in = spatial[i].value(), out = (in + w.strides[i] - 1) / w.strides[i];
+    const int64_t total = std::max<int64_t>(0, (out - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - in);
+    w.pads[i] = upper ? total / 2 : total - total / 2;
+    w.pads[i + 2] = total - w.pads[i];
+  }
+}
+
+WindowAttributes window(OpContext& c, const Ints& kernel, int rank, const Shape& image) {
+  if (rank != 3 && rank != 4)
+    c.unsupported(std::string(c.proto.op_type) + " over " + std::to_string(rank - 2) +
+                  " spatial axes; one and two are supported");
+  const auto n = static_cast<size_t>(rank - 2);
+  auto attr = [&](const char* name, size_t size, int64_t fallback) {
+    Ints v = c.attr_ints(name, Ints(size, fallback));
+    if (v.size() != size) c.malformed(std::string(c.proto.op_type) + ": attribute " + name + " has the wrong length");
+    return v;
+  };
+  WindowAttributes w;
+  if (kernel.size() != n) c.malformed(std::string(c.proto.op_type) + ": the kernel's rank does not fit the input's");
+  for (int64_t k : kernel)
+    if (k < 1) c.malformed(std::string(c.proto.op_type) + ": a kernel of size " + std::to_string(k));
+  w.kernel = two(kernel, 1);
+  w.strides = two(attr("strides", n, 1), 1);
+  w.dilations = two(attr("dilations", n, 1), 1);
+  for (const Ints* v : {&w.strides, &w.dilations})
+    for (int64_t k : *v)
+      if (k < 1) c.malformed(std::string(c.proto.op_type) + ": strides and dilations must be positive");
+  const Ints pads = attr("pads", 2 * n, 0);
+  w.pads = n == 1 ? Ints{0, pads[0], 0, pads[1]} : pads;
+  const std::string mode = c.attr_string("auto_pad", "NOTSET");
+  if (mode == "VALID") w.pads.assign(4, 0);
+  else if (mode == "SAME_UPPER" || mode == "SAME_LOWER") same_pads(c, {image[2], image[3]}, w, mode == "SAME_UPPER");
+  else if (mode != "NOTSET") c.malformed("auto_pad '" + mode + "' is not defined");
+  return w;
+}
+
+ir::Attributes attributes_of(const WindowAttributes& w) {
+  return {{"strides", w.strides}, {"dilations", w.dilations}, {"pads", w.pads}};
+}
+
+Ints kernel_of_weight(OpContext& c, const ir::Type& w) {
+  Ints kernel;
+  for (int a = 2; a < w.rank(); ++a) {
+    if (!w.shape[static_cast<size_t>(a)].is_const()) c.unsupported("a convolution whose weight has no known size");
+    kernel.push_back(w.shape[static_cast<size_t>(a)].value());
+  }
+  return kernel;
+}
+
+void conv(OpContext& c) {
+  const int rank = c.rank(0);
+  if (c.rank(1) != rank) c.malformed("Conv: input and weight differ in rank");
+  ir::Value *x = as_image(c, c.in(0)), *w = as_image(c, c.in(1));
+  ir::Attributes a = attributes_of(window(c, kernel_of_weight(c, c.type(1)), rank, x->type.shape));
+  a["groups"] = c.attr_int("group", 1);
+  ir::Value* y = c.b.add("Conv2D", {x, w, c.in_or_null(2)}, std::move(a), rank == 4 ? c.out_name() : "");
+  c.out(0, from_image(c, y, rank, c.out_name()));
+}
+
+void conv_transpose(OpContext& c) {
+  const int rank = c.rank(0);
+  if (c.rank(1) != rank) c.malformed("ConvTranspose: input and weight differ in rank");
+  const auto n = static_cast<size_t>(rank - 2);
+  ir::Value *x = as_image(c, c.in(0)), *w = as_image(c, c.in(1));
+  const bool automatic = c.attr_string("auto_pad", "NOTSET").substr(0, 4) == "SAME";
+  if (rank != 3 && rank != 4) c.unsupported("ConvTranspose over " + std::to_string(rank - 2) + " spatial axes");
+  Ints out_pads = two(c.attr_ints("output_padding", Ints(n, 0)), 0);
+  WindowAttributes wa = window(c, kernel_of_weight(c, c.type(1)), rank, x->type.shape);
+  const bool given = c.attribute("output_shape") != nullptr;
+  if (automatic || given) {
+    // The wanted output size fixes the total padding.
+    const Ints want = given ? two(c.attr_ints("output_shape", {}), 1) : Ints{};
+    const bool upper = c.attr_string("auto_pad", "NOTSET") == "SAME_UPPER";
+    for (size_t i = 0; i < 2; ++i) {
+      const Dim& in = x->type.shape[i + 2];
+      if (!in.is_const()) c.unsupported("ConvTranspose with output_shape or auto_pad and symbolic image sizes");
+      const int64_t size = given ? want[i] : in.value() * wa.strides[i];
+      const int64_t total = wa.strides[i] * (in.value() - 1) + out_pads[i] + (wa.kernel[i] - 1) * wa.dilations[i] + 1 - size;
+      const int64_t half = total / 2;
+      wa.pads[i] = upper ? half : total - half;
+      wa.pads[i + 2] = total - wa.pads[i];
+      if (total < 0) {  // more room than the taps reach: pad the output
+        wa.pads[i] = wa.pads[i + 2] = 0;
+        out_pads[i] -= total;
+      }
+    }
+  }
+  ir::Attributes a = attributes_of(wa);
+  a["groups"] = c.attr_int("group", 1);
+  a["output_padding"] = out_pads;
+  ir::Value* y = c.b.add("ConvTranspose2D", {x, w, c.in_or_null(2)}, std::move(a), rank == 4 ? c.out_name() : "");
+  c.out(0, from_image(c, y, rank, c.out_name()));
+}
+
+void pool(OpContext& c, std::string_view op) {
+  const int rank = c.rank(0);
+  ir::Value* x = as_image(c, c.in(0));
+  const WindowAttributes w = window(c, c.attr_ints("kernel_shape", {}), rank, x->type.shape);
+  ir::Attributes a = attributes_of(w);
+  a["kernel"] = w.kernel;
+  a["ceil_mode"] = c.attr_int("ceil_mode", 0);
+  if (op == "AveragePool2D") a["count_include_pad"] = c.attr_int("count_include_pad", 0);
+  ir::Value* y = c.b.add(op, {x}, std::move(a), rank == 4 ? c.out_name() : "");
+  c.out(0, from_image(c, y, rank, c.out_name()));
+}
+void max_pool(OpContext& c) {
+  if (c.wants(1)) c.unsupported("MaxPool with its second output, the indices");
+  pool(c, "MaxPool2D");
+}
+void average_pool(OpContext& c) { pool(c, "AveragePool2D"); }
+
+/// Pooling over all spatial axes is a reduction.
+void global_pool(OpContext& c, std::string_view op) {
+  Ints axes;
+  for (int i = 2; i < c.rank(0); ++i) axes.push_back(i);
+  c.out(0, c.b.add(op, {c.in(0)}, {{"axes", axes}, {"keepdims", int64_t{1}}}, c.out_name()));
+}
+void global_average_pool(OpContext& c) { global_pool(c, "ReduceMean"); }
+void global_max_pool(OpContext& c) { global_pool(c, "ReduceMax"); }
+
+void matmul(OpContext& c) { c.out(0, c.b.add("MatMul", {c.in(0), c.in(1)}, {}, c.out_name())); }
+
+ir::Value* scaled(OpContext& c, ir::Value* v, double factor) {
+  if (factor == 1.0) return v;
+  return c.b.add("Mul", {v, c.b.constant(ir::Tensor::scalar(v->type.dtype, factor))});
+}
+void gemm(OpContext& c) {
+  ir::Value* y = c.b.add("MatMul", {c.in(0), c.in(1)},
+                         {{"transpose_a", int64_t{c.attr_int("transA", 0) != 0}},
+                          {"transpose_b", int64_t{c.attr_int("transB", 0) != 0}}},
+                         c.has(2) ? "" : c.out_name());
+  y = scaled(c, y, c.attr_float("alpha", 1));
+  const double beta = c.attr_float("beta", 1);
+  if (c.has(2) && beta != 0) y = c.b.add("Add", {y, scaled(c, c.in(2), beta)}, {}, c.out_name());
+  c.out(0, y);
+}
+
+void batch_normalization(OpContext& c) {
+  if (c.opset >= 14 && c.attr_int("training_mode", 0) != 0) c.unsupported("BatchNormalization in training mode");
+  c.out(0, c.b.add("BatchNormalization", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
+                   {{"epsilon", c.attr_float("epsilon", 1e-5)}}, c.out_name()));
+}
+void layer_normalization(OpContext& c) {
+  if (c.wants(1) || c.wants(2)) c.unsupported("LayerNormalization with its outputs Mean and InvStdDev");
+  c.out(0, c.b.add("LayerNormalization", {c.in(0), c.in(1), c.in_or_null(2)},
+                   {{"axis", c.axis(c.attr_int("axis", -1), c.rank(0))}, {"epsilon", c.attr_float("epsilon", 1e-5)}},
+                   c.out_name()));
+}
+void rms_normalization(OpContext& c) {
+  c.out(0, c.b.add("RMSNormalization", {c.in(0), c.in(1)},
+                   {{"axis", c.axis(c.attr_int("axis", -1), c.rank(0))}, {"epsilon", c.attr_float("epsilon", 1e-5)}},
+                   c.out_name()));
+}
+void instance_normalization(OpContext& c) {
+  c.out(0, c.b.add("InstanceNormalization", {c.in(0), c.in(1), c.in(2)}, {{"epsilon", c.attr_float("epsilon", 1e-5)}},
+                   c.out_name()));
+}
+void group_normalization(OpContext& c) {
+  if (c.opset < 21) c.unsupported("GroupNormalization before opset 21, whose scale is per group");
+  c.out(0, c.b.add("GroupNormalization", {c.in(0), c.in(1), c.in(2)},
+                   {{"num_groups", c.attr_int("num_groups", 1)}, {"epsilon", c.attr_float("epsilon", 1e-5)}},
+                   c.out_name()));
+}
+void lrn(OpContext& c) {
+  c.out(0, c.b.add("LRN", {c.in(0)},
+                   {{"size", c.attr_int("size", 1)},
+                    {"alpha", c.attr_float("alpha", 1e-4)},
+                    {"beta", c.attr_float("beta", 0.75)},
+                    {"bias", c.attr_float("bias", 1)}},
+                   c.out_name()));
+}
+
+/// Before opset 13 the axes from `axis` on count as one.
+void softmax(OpContext& c) {
+  const std::string_view op = c.proto.op_type;
+  ir::Value* x = c.in(0);
+  const int rank = c.rank(0);
+  if (rank == 0) c.malformed(std::string(op) + " of a scalar");
+  if (c.opset >= 13 || rank == 1) {
+    c.out(0, c.b.add(op, {x}, {{"axis", c.axis(c.attr_int("axis", c.opset >= 13 ? -1 : 0), rank)}}, c.out_name()));
+    return;
+  }
+  const auto axis = c.axis(c.attr_int("axis", 1), rank);
+  if (axis == rank - 1) return c.out(0, c.b.add(op, {x}, {{"axis", axis}}, c.out_name()));
+  const Shape shape = x->type.shape;
+  const Dim rows = num_elements({shape.begin(), shape.begin() + axis});
+  const Dim columns = num_elements({shape.begin() + axis, shape.end()});
+  ir::Value* flat = c.b.add(op, {reshape(c, x, {rows, columns})}, {{"axis", int64_t{1}}});
+  c.out(0, reshape(c, flat, shape, c.out_name()));
+}
+
+void resize(OpContext& c) {
+  const int rank = c.rank(0);
+  const Shape& in = c.type(0).shape;
+  const bool upsample = c.proto.op_type == "Upsample";
+  const size_t scales_at = upsample || c.opset < 11 ? 1 : 2;
+  std::vector<double> scales(static_cast<size_t>(rank), 1.0);
+  Shape out(in);
+  Ints axes = c.attr_ints("axes", {});
+  if (axes.empty())
+    for (int i = 0; i < rank; ++i) axes.push_back(i);
+  const std::string policy = c.attr_string("keep_aspect_ratio_policy", "stretch");
+  auto at = [&](size_t i) { return static_cast<size_t>(c.axis(axes[i], rank)); };
+  const bool by_size = !upsample && c.opset >= 11 && c.has(3) && !(c.known(3) && c.known(3)->values.empty());
+  bool explicit_scales = false;
+  if (by_size) {
+    const std::vector<Dim> sizes = c.dims(3, "the sizes");
+    if (sizes.size() != axes.size()) c.malformed("Resize: as many sizes as axes are needed");
+    for (size_t i = 0; i < sizes.size(); ++i) out[at(i)] = sizes[i];
+    if (policy != "stretch") {
+      double ratio = 0;
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        if (!in[at(i)].is_const() || !sizes[i].is_const()) c.unsupported("Resize that keeps the aspect ratio of symbolic sizes");
+        const double r = static_cast<double>(sizes[i].value()) / static_cast<double>(in[at(i)].value());
+        ratio = i == 0 ? r : policy == "not_larger" ? std::min(ratio, r) : std::max(ratio, r);
+      }
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        scales[at(i)] = ratio;
+        out[at(i)] = Dim(static_cast<int64_t>(std::floor(ratio * static_cast<double>(in[at(i)].value()) + 0.5)));
+      }
+      explicit_scales = true;
+    }
+  } else {
+    std::vector<double> given = c.attr_floats("scales", {});
+    if (given.empty()) {
+      const ir::Tensor* t = c.constant(scales_at);
+      if (!t) c.unsupported("Resize whose scales are not constant");
+      for (int64_t i = 0; i < num_elements(t->type.shape).value(); ++i) given.push_back(t->as_double(i));
+    }
+    if (given.size() != axes.size()) c.malformed("Resize: as many scales as axes are needed");
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!(given[i] > 0) || !std::isfinite(given[i])) c.malformed("Resize: scales must be positive");
+      scales[at(i)] = given[i];
+      const Dim& d = in[at(i)];
+      if (d.is_const()) out[at(i)] = Dim(static_cast<int64_t>(std::floor(static_cast<double>(d.value()) * given[i])));
+      else if (given[i] == std::floor(given[i])) out[at(i)] = d * Dim(static_cast<int64_t>(given[i]));
+      else c.unsupported("Resize of a symbolic size by " + std::to_string(given[i]) + ", which is no integer");
+    }
+    explicit_scales = true;
+  }
+  std::string mode = c.attr_string("mode", "nearest");
+  if (mode == "bilinear") mode = "linear";
+  std::string transform = c.attr_string("coordinate_transformation_mode", "half_pixel");
+  std::string nearest = c.attr_string("nearest_mode", "round_prefer_floor");
+  if (upsample || c.opset < 11) {
+    transform = "asymmetric";
+    nearest = "floor";
+  }
+  if (transform == "tf_crop_and_resize") c.unsupported("Resize with tf_crop_and_resize");
+  ir::Attributes a{{"shape", out},
+                   {"mode", mode},
+                   {"coordinates", transform},
+                   {"nearest", nearest},
+                   {"cubic_coeff_a", c.attr_float("cubic_coeff_a", -0.75)},
+                   {"exclude_outside", c.attr_int("exclude_outside", 0)},
+                   {"antialias", c.attr_int("antialias", 0)}};
+  if (explicit_scales) a["scales"] = scales;
+  c.out(0, c.b.add("Resize", {c.in(0)}, std::move(a), c.out_name()));
+}
+
+const Mapping kMappings[] = {
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"MaxPool", max_pool},
+    {"AveragePool", average_pool},
+    {"GlobalAveragePool", global_average_pool},
+    {"GlobalMaxPool", global_max_pool},
+    {"MatMul", matmul},
+    {"Gemm", gemm},
+    {"BatchNormalization", batch_normalization},
+    {"LayerNormalization", layer_normalization},
+    {"RMSNormalization", rms_normalization},
+    {"InstanceNormalization", instance_normalization},
+    {"GroupNormalization", group_normalization},
+    {"LRN", lrn},
+    {"Softmax", softmax},
+    {"LogSoftmax", softmax},
+    {"Hardmax", softmax},
+    {"Resize", resize},
+    {"Upsample", resize},
+};
+
+}  // namespace
+
+std::span<const Mapping> neural_mappings() { return kMappings; }
+
+}  // namespace cuvil::frontends::onnx
