@@ -273,7 +273,7 @@ Expr operator==(Expr a, Expr b) { return make(Op::eq, {std::move(a), std::move(b
 Expr operator!=(Expr a, Expr b) { return make(Op::ne, {std::move(a), std::move(b)}); }
 Expr operator&(Expr a, Expr b) { return make(Op::bit_and, {std::move(a), std::move(b)}); }
 Expr operator|(Expr a, Expr b) { return make(Op::bit_or, {std::move(a), std::move(b)}); }
-Expr operator!(Expr a) { return make(Op::bit_not, {std::move(a)}); }
+Expr logical_not(Expr a) { return make(Op::bit_not, {std::move(a)}); }
 Expr lane_mask(Expr base, Expr end, int lanes) {
   return ramp(std::move(base), 1, lanes) < broadcast(std::move(end), lanes);
 }

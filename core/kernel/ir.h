@@ -45,15 +45,16 @@ inline constexpr Type kBool{DType::boolean, 1};
   /* leaves */                                                                                                         \
   X(const_int, "", 0)                                                                                                  \
   X(const_float, "", 0)                                                                                                \
-      X(var, "", 0) /* memory: operands are one index per buffer dimension, then the mask if has_mask (a bool of the   \
-                       value's lanes; a masked-off lane is not touched and reads as 0). Scalar indices with a vector                                          \
-                       type: contiguous along the last dimension. A vector index: a gather, lane by lane. */                                                                 \
-      X(load, "load", -1)          /* vectors */                                                                       \
-      X(ramp, "ramp", 2)           /* ramp(base, stride): lane i is base + i * stride, index scalars */                \
-      X(broadcast, "broadcast", 1) /* a scalar in every lane */                                                        \
-      X(lane, "lane", 1)           /* lane number imm of a vector, a scalar */                                         \
-      X(shuffle, "shuffle", -1)    /* 1 or 2 equal vectors; `lanes` picks from their concatenation */                  \
-      X(reduce_add, "reduce_add", 1) X(reduce_max, "reduce_max", 1) X(reduce_min, "reduce_min", 1) /* arithmetic */    \
+  X(var, "", 0)       /* memory: operands are one index per buffer dimension, then the mask if has_mask (a bool of the \
+                         value's lanes; a masked-off lane is not touched and reads as 0). Scalar indices with a vector \
+                         type: contiguous along the last dimension. A vector index: a gather, lane by lane. */         \
+  X(load, "load", -1) /* vectors */                                                                                    \
+  X(ramp, "ramp", 2)  /* ramp(base, stride): lane i is base + i * stride, index scalars */                             \
+  X(broadcast, "broadcast", 1) /* a scalar in every lane */                                                            \
+  X(lane, "lane", 1)           /* lane number imm of a vector, a scalar */                                             \
+  X(shuffle, "shuffle", -1)    /* 1 or 2 equal vectors; `lanes` picks from their concatenation */                      \
+  X(reduce_add, "reduce_add", 1)                                                                                       \
+  X(reduce_max, "reduce_max", 1) X(reduce_min, "reduce_min", 1) /* arithmetic */                                       \
       X(add, "+", 2) X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2) X(floordiv, "floordiv", 2) X(floormod, "%", 2)       \
           X(min, "min", 2) X(max, "max", 2) X(fma, "fma", 3) /* fma(a, b, c) = a * b + c */                            \
       X(neg, "neg", 1) X(abs, "abs", 1) X(sqrt, "sqrt", 1) X(floor, "floor", 1) X(ceil, "ceil", 1)                     \
@@ -104,6 +105,7 @@ class Expr {
   Expr(int64_t index);                                    // NOLINT: an i64 constant
   Expr(int index) : Expr(static_cast<int64_t>(index)) {}  // NOLINT
   Expr(const Var& var);                                   // NOLINT
+  Expr(bool) = delete;  ///< !e is a test of the handle; logical_not(e) is the expression
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
 
   explicit operator bool() const { return node_ != nullptr; }
@@ -235,7 +237,8 @@ Expr operator==(Expr a, Expr b);  ///< an expression, not a test of identity
 Expr operator!=(Expr a, Expr b);
 Expr operator&(Expr a, Expr b);
 Expr operator|(Expr a, Expr b);
-Expr operator!(Expr a);
+/// Not an operator: !e asks whether the handle is null.
+Expr logical_not(Expr a);
 /// The mask of lanes i with base + i < end: what a remainder needs. Lanes 1 gives a scalar bool.
 Expr lane_mask(Expr base, Expr end, int lanes);
 
