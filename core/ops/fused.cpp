@@ -7,11 +7,10 @@ OpDef define_fused() {
   d.name = "Fused";
   d.doc =
       "A fusion group: its one region's parameters are the inputs, the region's results the outputs. At most one of "
-      "its "
-      "nodes is not elementwise. Made by passes, lowered as one kernel (core/ops/lower.h).";
+      "its nodes is not elementwise. Made by passes, lowered as one kernel (core/ops/lower.h).";
   d.inputs = {{"inputs", "any", true, true}};
   d.outputs = {{"results", "of the region", false, true}};
-  d.traits = kPure;
+  d.traits = kPure | kGroup;
   d.dtypes = all_dtypes();
   d.infer = [](const InferContext& c) {
     if (c.node.regions.size() != 1) c.fail("a fusion group has one region");

@@ -229,7 +229,7 @@ void check_region(ir::Graph& graph) {
         throw_shape_error(
             "'" + node.output(i)->name + "' is " + has.str() + ", but its " + node.op + " gives " + types[i].str(),
             node.location);
-      if (!has.layout.is_plain() && !d.is(kElementwise | kBlockable | kConstant | kReorder) && node.op != "Fused")
+      if (!has.layout.is_plain() && !d.is(kElementwise | kBlockable | kConstant | kReorder | kGroup))
         throw_internal("'" + node.output(i)->name + "' has a layout, but " + node.op + " does not work in layouts",
                        node.location);
     }

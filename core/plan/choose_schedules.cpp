@@ -12,7 +12,7 @@
 namespace cuvil::plan {
 namespace {
 
-bool is_fused(const ir::Node& node) { return !node.regions.empty() && node.op == "Fused"; }
+bool is_fused(const ir::Node& node) { return ops::def(node).is(ops::kGroup); }
 
 /// The input of the group's node that is input `i` of its anchor; -1 if a prologue is in between.
 int outer_input(const ops::Group& group, size_t i) {
@@ -79,7 +79,7 @@ ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target) {
   }
   // Constants whose every user took a packed copy are dead now: a weight must not be resident twice.
   for (ir::Node* node : nodes)
-    if (ops::get(node->op == "Fused" ? "Identity" : node->op).is(ops::kConstant) && graph.unused(node->output()))
+    if (ops::def(*node).is(ops::kConstant) && graph.unused(node->output()))
       graph.erase(node);
   return graph;
 }

@@ -51,7 +51,7 @@ class Planner {
     std::string all;
     for (const auto& node : graph_.body.nodes) {
       const ops::OpDef& def = ops::def(*node);
-      const bool has_kernel = def.expr || def.lower || node->op == "Fused";
+      const bool has_kernel = def.expr || def.lower || def.is(ops::kGroup);
       if (def.is(ops::kConstant | ops::kView) || def.is(ops::kHost) || has_kernel) continue;
       all += "\n  " + node->op + " '" + node->output()->name + "'" +
              (node->location.known() ? " at " + node->location.str() : "");

@@ -1,6 +1,7 @@
 """Cuvil: an AI inference compiler.
 
-    import cuvil
+A first example:
+
     graph = cuvil.import_onnx("model.onnx")
     exe = cuvil.build(graph)
     y = exe(x)                       # NumPy in, NumPy out

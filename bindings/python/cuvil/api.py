@@ -11,7 +11,9 @@ from cuvil.executable import Executable
 class ModelProto(Protocol):
     """onnx.ModelProto, without importing onnx."""
 
-    def SerializeToString(self) -> bytes: ...
+    def SerializeToString(self) -> bytes:
+        """The bytes of the model."""
+        ...
 
 
 def import_onnx(model: str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto) -> _core.Graph:
@@ -48,8 +50,8 @@ def build(
 ) -> Executable:
     """Compiles a graph for this machine.
 
-    `target`: "cpu", or "reference" for the interpreter (slow, exact: the oracle). `numerics="strict"` keeps the order of
-    all sums and leaves out rewrites that change rounding. `num_threads`: at most this many threads per call; default:
+    `target`: "cpu", or "reference" for the interpreter (slow, exact: the oracle). `numerics="strict"` keeps the order
+    of all sums and leaves out rewrites that change rounding. `num_threads`: at most this many threads per call; default:
     CUVIL_NUM_THREADS, else the cores that cgroup and affinity allow. Raises UnsupportedError for what is not there yet
     (other precisions and targets, calibration, tuning).
     """
@@ -59,7 +61,7 @@ def build(
         raise UnsupportedError(f'target="{target}" is not implemented yet. Use target="cpu".')
     if target not in ("cpu", "reference"):
         raise TargetError(
-            f"unknown target {target!r}; build() compiles for this machine: \"cpu\" or \"reference\". "
+            f'unknown target {target!r}; build() compiles for this machine: "cpu" or "reference". '
             "For other machines save a .cvl with targets=[...]"
         )
     if calibration is not None:

@@ -68,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     r = commands.add_parser("run", help="run a .cvl or a model, on files or on random data")
     r.add_argument("model", help="a .cvl, .onnx or .cir file")
     r.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; default: random")
-    r.add_argument("--shape", action="append", default=[], metavar="SYMBOL=N", help="value of a symbolic dimension; default 1")
+    r.add_argument(
+        "--shape", action="append", default=[], metavar="SYMBOL=N", help="value of a symbolic dimension; default 1"
+    )
     r.add_argument("--output", help="write the outputs to this .npz")
     r.add_argument("--repeat", type=int, default=0, metavar="N", help="time N more runs")
     r.add_argument("--threads", type=int, default=None)
@@ -140,7 +142,8 @@ def _run(args: argparse.Namespace) -> int:
             exe(**inputs)
             times.append(1e3 * (time.perf_counter() - t))
         times.sort()
-        print(f"{args.repeat} runs: median {times[len(times) // 2]:.3f} ms, best {times[0]:.3f} ms, worst {times[-1]:.3f} ms")
+        median = times[len(times) // 2]
+        print(f"{args.repeat} runs: median {median:.3f} ms, best {times[0]:.3f} ms, worst {times[-1]:.3f} ms")
     if args.output:
         np.savez(args.output, **outputs)
     return 0
@@ -151,7 +154,9 @@ def _inputs(exe: Executable, args: argparse.Namespace) -> dict[str, np.ndarray[A
     sizes = {k: int(v) if v.isdigit() else 1 for k, v in (_pair(text, "--shape") for text in args.shape)}
     unknown = set(files) - {p.name for p in exe.inputs}
     if unknown:
-        raise ShapeError(f"the model has no input {', '.join(sorted(unknown))}; it has {', '.join(p.name for p in exe.inputs)}")
+        raise ShapeError(
+            f"the model has no input {', '.join(sorted(unknown))}; it has {', '.join(p.name for p in exe.inputs)}"
+        )
     rng = np.random.default_rng(args.seed)
     return {p.name: _load(files[p.name]) if p.name in files else _random(p, sizes, rng) for p in exe.inputs}
 
