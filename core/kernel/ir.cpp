@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/kernel/scalar.h"
 #include "core/kernel/verify.h"
 
 namespace cuvil::kernel {
@@ -46,46 +47,53 @@ bool Expr::is_const_int(int64_t value) const {
   return node_ && node_->op == Op::const_int && node_->int_value == value;
 }
 
-Expr const_int(Type type, int64_t value) {
+namespace {
+
+/// A value as the type holds it: wrapped or rounded.
+Scalar as_held(DType dtype, Scalar value) {
+  if (dtype == DType::i64 || dtype == DType::u64 || dtype == DType::f64) return value;
+  alignas(8) unsigned char memory[8];
+  store_scalar(memory, dtype, value);
+  return load_scalar(memory, dtype);
+}
+
+Expr new_const_int(Type type, int64_t value) {
   ExprNode n{Op::const_int, type.element(), {}};
-  switch (type.dtype) {  // the value as the type holds it
-    case DType::i32:
-      value = static_cast<int32_t>(value);
-      break;
-    case DType::i16:
-      value = static_cast<int16_t>(value);
-      break;
-    case DType::i8:
-      value = static_cast<int8_t>(value);
-      break;
-    case DType::u32:
-      value = static_cast<uint32_t>(value);
-      break;
-    case DType::u16:
-      value = static_cast<uint16_t>(value);
-      break;
-    case DType::u8:
-      value = static_cast<uint8_t>(value);
-      break;
-    case DType::boolean:
-      value = value != 0;
-      break;
-    default:
-      break;
-  }
-  n.int_value = value;
-  return broadcast(node(std::move(n)), type.lanes);
+  n.int_value = as_held(type.dtype, {value, 0}).i;
+  return node(std::move(n));
+}
+
+/// Small indices are everywhere: one node each.
+constexpr int64_t kFewest = -64, kMost = 1024;
+const Expr& shared_index(int64_t value) {
+  static const std::vector<Expr> table = [] {
+    std::vector<Expr> t;
+    for (int64_t i = kFewest; i <= kMost; ++i) t.push_back(new_const_int(kIndex, i));
+    return t;
+  }();
+  return table[static_cast<size_t>(value - kFewest)];
+}
+
+}  // namespace
+
+Expr const_int(Type type, int64_t value) {
+  CUVIL_CHECK(!is_float(type.dtype), "const_int makes integers and bool, not " + type.str());
+  if (type == kIndex && value >= kFewest && value <= kMost) return shared_index(value);
+  return broadcast(new_const_int(type, value), type.lanes);
 }
 
 Expr const_float(Type type, double value) {
-  CUVIL_CHECK(is_float(type.dtype), "const_float makes floats");
+  CUVIL_CHECK(is_float(type.dtype), "const_float makes floats, not " + type.str());
   ExprNode n{Op::const_float, type.element(), {}};
-  n.float_value = type.dtype == DType::f32 ? static_cast<double>(static_cast<float>(value)) : value;
+  n.float_value = as_held(type.dtype, {0, value}).f;
   return broadcast(node(std::move(n)), type.lanes);
 }
 
 Expr constant(Type type, double value) {
-  return is_float(type.dtype) ? const_float(type, value) : const_int(type, static_cast<int64_t>(value));
+  if (is_float(type.dtype)) return const_float(type, value);
+  if (type.dtype == DType::boolean) return const_int(type, value != 0);
+  const Expr e = const_float({DType::f64, 1}, value);
+  return broadcast(cast(type.element(), e), type.lanes);
 }
 
 Expr load(const Buffer& buffer, std::vector<Expr> indices, int lanes, Expr mask) {
@@ -109,7 +117,10 @@ Expr load(const Buffer& buffer, std::vector<Expr> indices, int lanes, Expr mask)
 
 Expr ramp(Expr base, Expr stride, int lanes) {
   if (lanes == 1) return base;
-  ExprNode n{Op::ramp, base.type().with_lanes(lanes), {std::move(base), std::move(stride)}};
+  CUVIL_CHECK(base.type() == kIndex && stride.type() == kIndex, "a ramp is made of i64 scalars");
+  if (stride.is_const_int(0)) return broadcast(std::move(base), lanes);
+  const Type type = kIndex.with_lanes(lanes);
+  ExprNode n{Op::ramp, type, {std::move(base), std::move(stride)}};
   return node(std::move(n));
 }
 
@@ -122,6 +133,7 @@ Expr broadcast(Expr scalar, int lanes) {
 
 Expr lane(Expr vector, int index) {
   if (vector.type().lanes == 1) return vector;
+  CUVIL_CHECK(index >= 0 && index < vector.type().lanes, "no such lane");
   if (vector->op == Op::broadcast) return vector->args[0];
   ExprNode n{Op::lane, vector.type().element(), {std::move(vector)}};
   n.int_value = index;
@@ -129,6 +141,7 @@ Expr lane(Expr vector, int index) {
 }
 
 Expr shuffle(std::vector<Expr> vectors, std::vector<int> lanes) {
+  CUVIL_CHECK(!vectors.empty() && vectors.size() <= 2, "a shuffle takes one or two vectors");
   ExprNode n{Op::shuffle, vectors[0].type().with_lanes(static_cast<int>(lanes.size())), std::move(vectors)};
   n.lanes = std::move(lanes);
   return node(std::move(n));
@@ -136,124 +149,108 @@ Expr shuffle(std::vector<Expr> vectors, std::vector<int> lanes) {
 
 namespace {
 
-/// Index arithmetic folds as it is built: schedules are full of it. Everything else is left to simplify().
-Expr fold_index(Op op, const std::vector<Expr>& a) {
-  auto value = [&](size_t i) { return a[i]->int_value; };
-  auto is_const = [&](size_t i) { return a[i]->op == Op::const_int; };
+/// Neutral elements of index arithmetic fold as it is built: schedules are full of it. More is left to simplify().
+Expr drop_neutral(Op op, const std::vector<Expr>& a) {
   if (a.size() != 2 || a[0].type() != kIndex) return {};
-  const bool both = is_const(0) && is_const(1);
-  const auto x = both ? static_cast<uint64_t>(value(0)) : 0, y = both ? static_cast<uint64_t>(value(1)) : 0;
   switch (op) {
     case Op::add:
-      if (both) return {static_cast<int64_t>(x + y)};
       if (a[0].is_const_int(0)) return a[1];
-      if (a[1].is_const_int(0)) return a[0];
-      break;
+      return a[1].is_const_int(0) ? a[0] : Expr();
     case Op::sub:
-      if (both) return {static_cast<int64_t>(x - y)};
-      if (a[1].is_const_int(0)) return a[0];
-      break;
+      return a[1].is_const_int(0) ? a[0] : Expr();
     case Op::mul:
-      if (both) return {static_cast<int64_t>(x * y)};
       if (a[0].is_const_int(1)) return a[1];
       if (a[1].is_const_int(1)) return a[0];
-      if (a[0].is_const_int(0) || a[1].is_const_int(0)) return {int64_t{0}};
-      break;
+      return a[0].is_const_int(0) || a[1].is_const_int(0) ? Expr(0) : Expr();
     case Op::floordiv:
-    case Op::floormod: {
-      if (!is_const(1) || value(1) <= 0) break;
-      if (value(1) == 1) return op == Op::floordiv ? a[0] : Expr(int64_t{0});
-      if (!both) break;
-      int64_t q = value(0) / value(1), r = value(0) % value(1);
-      if (r < 0) {
-        r += value(1);
-        --q;
-      }
-      return {op == Op::floordiv ? q : r};
-    }
-    case Op::min:
-      if (both) return {std::min(value(0), value(1))};
-      break;
-    case Op::max:
-      if (both) return {std::max(value(0), value(1))};
-      break;
-    case Op::lt:
-      if (both) return const_int(kBool, value(0) < value(1));
-      break;
-    case Op::le:
-      if (both) return const_int(kBool, value(0) <= value(1));
-      break;
-    case Op::gt:
-      if (both) return const_int(kBool, value(0) > value(1));
-      break;
-    case Op::ge:
-      if (both) return const_int(kBool, value(0) >= value(1));
-      break;
-    case Op::eq:
-      if (both) return const_int(kBool, value(0) == value(1));
-      break;
-    case Op::ne:
-      if (both) return const_int(kBool, value(0) != value(1));
-      break;
+      return a[1].is_const_int(1) ? a[0] : Expr();
+    case Op::floormod:
+      return a[1].is_const_int(1) ? Expr(0) : Expr();
     default:
-      break;
+      return {};
   }
-  return {};
 }
 
 /// An i64 constant beside an operand of another type was written as a C++ integer: it takes that type.
 Expr adopt(const Expr& e, Type type) {
   if (e->op != Op::const_int || e.type() != kIndex || type.dtype == DType::i64) return e;
-  return constant(type.element(), static_cast<double>(e->int_value));
+  return fold_cast(type.element(), e);
+}
+
+/// Operators whose operands all have one type (select: but for the condition).
+bool is_lane_wise(Op op) { return op >= Op::add && op <= Op::select; }
+
+std::string types_of(const std::vector<Expr>& args) {
+  std::string text;
+  for (const Expr& a : args) text += (text.empty() ? "" : ", ") + a.type().str();
+  return text;
 }
 
 }  // namespace
 
 Expr make(Op op, std::vector<Expr> args) {
-  CUVIL_CHECK(info(op).arity == static_cast<int>(args.size()),
+  const auto arity = static_cast<size_t>(info(op).arity);
+  CUVIL_CHECK(info(op).arity > 0 && arity == args.size(),
               "operator " + std::string(info(op).name) + " with " + std::to_string(args.size()) + " operands");
   if (op == Op::reduce_add || op == Op::reduce_max || op == Op::reduce_min) {
     if (args[0].type().lanes == 1) return args[0];
     const Type element = args[0].type().element();
     return node({op, element, std::move(args)});
   }
+  if (op == Op::dot) return dot(args[0], args[1], args[2]);
+  CUVIL_CHECK(is_lane_wise(op), "operator " + std::string(info(op).name) + " has its own constructor");
   const size_t first = op == Op::select ? 1 : 0;
   Type type = args[first].type();
   for (size_t i = first; i < args.size(); ++i)
     if (args[i]->op != Op::const_int || args[i].type() != kIndex) type = args[i].type();
   int lanes = 1;
   for (const Expr& a : args) lanes = std::max<int>(lanes, a.type().lanes);
-  for (size_t i = first; i < args.size(); ++i) {
-    args[i] = broadcast(adopt(args[i], type), lanes);
+  for (size_t i = first; i < args.size(); ++i) args[i] = broadcast(adopt(args[i], type), lanes);
+  if (first == 1 && args[0].type().is_vector()) args[0] = broadcast(args[0], lanes);
+  for (size_t i = first; i < args.size(); ++i)
     CUVIL_CHECK(args[i].type().dtype == type.dtype && args[i].type().lanes == lanes,
-                "operands of " + std::string(info(op).name) + " are " + args[i].type().str() + " and " + type.str());
-  }
-  if (Expr folded = fold_index(op, args)) return folded;
+                "operands of " + std::string(info(op).name) + " differ in type: " + types_of(args));
+  CUVIL_CHECK(first == 0 || args[0].type().dtype == DType::boolean, "the condition of a select is not bool");
   type = type.with_lanes(lanes);
   if (is_comparison(op)) type.dtype = DType::boolean;
+  if (Expr simpler = drop_neutral(op, args)) return simpler;
+  if (op == Op::select) {
+    if (const std::optional<Scalar> known = as_constant(args[0])) return args[known->i ? 1 : 2];
+  }
+  if (Expr folded = fold(op, type, args)) return folded;
   return node({op, type, std::move(args)});
 }
 
 Expr cast(Type type, Expr value) {
   const Type to = type.with_lanes(value.type().lanes);
   if (to == value.type()) return value;
+  if (Expr folded = fold_cast(to, value)) return folded;
   return node({Op::cast, to, {std::move(value)}});
 }
 
 Expr bitcast(Type type, Expr value) {
   if (type == value.type()) return value;
+  CUVIL_CHECK(size_of(type.dtype) * type.lanes == size_of(value.type().dtype) * value.type().lanes,
+              "a bitcast from " + value.type().str() + " to " + type.str());
+  if (type.lanes == value.type().lanes && value->op == Op::broadcast)
+    return broadcast(bitcast(type.element(), value->args[0]), type.lanes);
+  if (const std::optional<Scalar> constant = as_constant(value);
+      constant && type.lanes == 1 && !value.type().is_vector()) {
+    alignas(8) unsigned char memory[8];
+    store_scalar(memory, value.type().dtype, *constant);
+    return make_constant(type, load_scalar(memory, type.dtype));
+  }
   return node({Op::bitcast, type, {std::move(value)}});
 }
 
 Expr dot(Expr acc, Expr a, Expr b) {
   const Type type = acc.type();
+  CUVIL_CHECK(a.type().lanes == b.type().lanes && a.type().lanes == (is_float(type.dtype) ? 2 : 4) * type.lanes,
+              "a dot of " + types_of({acc, a, b}));
   return node({Op::dot, type, {std::move(acc), std::move(a), std::move(b)}});
 }
 
-Expr select(Expr cond, Expr a, Expr b) {
-  if (cond->op == Op::const_int) return cond->int_value ? a : b;
-  return make(Op::select, {std::move(cond), std::move(a), std::move(b)});
-}
+Expr select(Expr cond, Expr a, Expr b) { return make(Op::select, {std::move(cond), std::move(a), std::move(b)}); }
 Expr fma(Expr a, Expr b, Expr c) { return make(Op::fma, {std::move(a), std::move(b), std::move(c)}); }
 Expr min(Expr a, Expr b) { return make(Op::min, {std::move(a), std::move(b)}); }
 Expr max(Expr a, Expr b) { return make(Op::max, {std::move(a), std::move(b)}); }
@@ -343,7 +340,10 @@ void Builder::store(const Buffer& buffer, std::vector<Expr> indices, Expr value,
   StmtNode n{StmtKind::store};
   n.buffer = buffer;
   n.indices = std::move(indices);
-  n.value = broadcast(adopt(value, buffer->type), buffer->type.lanes);
+  int scattered = 1;
+  for (const Expr& i : n.indices) scattered = std::max<int>(scattered, i.type().lanes);
+  for (Expr& i : n.indices) i = broadcast(i, scattered);
+  n.value = broadcast(broadcast(adopt(value, buffer->type), buffer->type.lanes), scattered);
   if (mask) n.mask = broadcast(std::move(mask), n.value.type().lanes);
   add(std::move(n));
 }

@@ -1,0 +1,86 @@
+// Arithmetic of floats. f16 and bf16 are computed in f32 and rounded, which equals rounding once for these operators.
+#include "core/kernel/lane_ops.h"
+
+namespace cuvil::kernel::lanes {
+namespace {
+
+template <class T>
+void fma_lanes(void* out, const void* a, const void* b, const void* c, int n) {
+  auto* o = static_cast<T*>(out);
+  const auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *z = static_cast<const T*>(c);
+  for (int i = 0; i < n; ++i) {
+    if constexpr (kNarrow<T>) {
+      o[i] = T::round(fma_to_odd(x[i].value(), y[i].value(), z[i].value()));
+    } else {
+      o[i] = std::fma(x[i], y[i], z[i]);
+    }
+  }
+}
+
+/// a / b as the type holds it: floordiv and floormod floor the rounded quotient.
+template <class T, class V>
+V narrow_quotient(V a, V b) {
+  if constexpr (kNarrow<T>) return T::round(a / b).value();
+  return a / b;
+}
+
+template <class T>
+LaneFn of(Op op) {
+  switch (op) {
+    case Op::add:
+      return binary<T, T>([](auto a, auto b) { return a + b; });
+    case Op::sub:
+      return binary<T, T>([](auto a, auto b) { return a - b; });
+    case Op::mul:
+      return binary<T, T>([](auto a, auto b) { return a * b; });
+    case Op::div:
+      return binary<T, T>([](auto a, auto b) { return a / b; });
+    case Op::floordiv:
+      return binary<T, T>([](auto a, auto b) { return std::floor(narrow_quotient<T>(a, b)); });
+    case Op::floormod:
+      return binary<T, T>([](auto a, auto b) { return std::fma(-std::floor(narrow_quotient<T>(a, b)), b, a); });
+    case Op::min:
+      return binary<T, T>([](auto a, auto b) { return a != a ? a : b != b ? b : a < b ? a : b; });
+    case Op::max:
+      return binary<T, T>([](auto a, auto b) { return a != a ? a : b != b ? b : a > b ? a : b; });
+    case Op::fma:
+      return fma_lanes<T>;
+    case Op::neg:
+      return unary<T, T>([](auto a) { return -a; });
+    case Op::abs:
+      return unary<T, T>([](auto a) { return std::fabs(a); });
+    case Op::sqrt:
+      return unary<T, T>([](auto a) { return std::sqrt(a); });
+    case Op::floor:
+      return unary<T, T>([](auto a) { return std::floor(a); });
+    case Op::ceil:
+      return unary<T, T>([](auto a) { return std::ceil(a); });
+    case Op::trunc:
+      return unary<T, T>([](auto a) { return std::trunc(a); });
+    case Op::round:
+      return unary<T, T>([](auto a) { return std::nearbyint(a); });
+    case Op::select:
+      return selection<T>();
+    default:
+      return comparison<T>(op);
+  }
+}
+
+}  // namespace
+
+LaneFn float_function(Op op, DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return of<float>(op);
+    case DType::f64:
+      return of<double>(op);
+    case DType::f16:
+      return of<Half>(op);
+    case DType::bf16:
+      return of<BFloat>(op);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace cuvil::kernel::lanes
