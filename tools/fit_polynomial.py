@@ -9,6 +9,7 @@ rounded to the target type one after the other, lowest degree first, refitting t
     python3 tools/fit_polynomial.py            all fits
     python3 tools/fit_polynomial.py erf tanh   some
 """
+
 import sys
 
 import mpmath as mp
@@ -98,23 +99,41 @@ def rational(name, f, hi, p_degree, q_degree, slope=1.0, dtype=np.float32):
 
 LN2 = float(mp.log(2))
 SQRT2 = float(mp.sqrt(2))
-POLY_IN_X = {"exp_wide": True, "exp": True, "exp2": True, "expm1": True, "log": True, "sin": False, "cos": False,
-             "atan": False, "asin": False, "sinh": False, "log64": False}
+POLY_IN_X = {
+    "exp_wide": True,
+    "exp": True,
+    "exp2": True,
+    "expm1": True,
+    "log": True,
+    "sin": False,
+    "cos": False,
+    "atan": False,
+    "asin": False,
+    "sinh": False,
+    "log64": False,
+}
 
 FITS = {
     # exp(r) = 1 + r * p(r)
-    "exp_wide": lambda: polynomial("exp_wide", lambda r: mp.expm1(r) / r, -LN2 * 1.001, LN2 * 1.001, 6, lambda r: r, mp.exp),
-    "exp": lambda: polynomial("exp", lambda r: mp.expm1(r) / r, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, 5, lambda r: r, mp.exp),
+    "exp_wide": lambda: polynomial(
+        "exp_wide", lambda r: mp.expm1(r) / r, -LN2 * 1.001, LN2 * 1.001, 6, lambda r: r, mp.exp
+    ),
+    "exp": lambda: polynomial(
+        "exp", lambda r: mp.expm1(r) / r, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, 5, lambda r: r, mp.exp
+    ),
     # 2^r = 1 + r * p(r)
-    "exp2": lambda: polynomial("exp2", lambda r: (mp.power(2, r) - 1) / r, -0.5005, 0.5005, 5, lambda r: r,
-                               lambda r: mp.power(2, r)),
+    "exp2": lambda: polynomial(
+        "exp2", lambda r: (mp.power(2, r) - 1) / r, -0.5005, 0.5005, 5, lambda r: r, lambda r: mp.power(2, r)
+    ),
     # log(1 + f) = f - f^2/2 + f^3 * p(f)
-    "log": lambda: polynomial("log", lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, 1 / SQRT2 - 1, SQRT2 - 1, 7,
-                              lambda f: f**3, mp.log1p),
+    "log": lambda: polynomial(
+        "log", lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, 1 / SQRT2 - 1, SQRT2 - 1, 7, lambda f: f**3, mp.log1p
+    ),
     # sin(r) = r + r^3 * p(r^2);  cos(r) = 1 - r^2/2 + r^4 * p(r^2)
     "sin": lambda: polynomial("sin", lambda r: (mp.sin(r) - r) / r**3, 0, np.pi / 4 * 1.001, 2, lambda r: r**3, mp.sin),
-    "cos": lambda: polynomial("cos", lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4, 0, np.pi / 4 * 1.001, 2,
-                              lambda r: r**4, mp.cos),
+    "cos": lambda: polynomial(
+        "cos", lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4, 0, np.pi / 4 * 1.001, 2, lambda r: r**4, mp.cos
+    ),
     # atan(x) = x + x^3 * p(x^2)
     "atan": lambda: polynomial("atan", lambda x: (mp.atan(x) - x) / x**3, 0, 1, 7, lambda x: x**3, mp.atan),
     # asin(x) = x + x^3 * p(x^2)
@@ -122,8 +141,16 @@ FITS = {
     # sinh(x) = x + x^3 * p(x^2)
     "sinh": lambda: polynomial("sinh", lambda x: (mp.sinh(x) - x) / x**3, 0, 1, 3, lambda x: x**3, mp.sinh),
     # log((1 + s) / (1 - s)) = 2 * s + s^3 * p(s^2), in double
-    "log64": lambda: polynomial("log64", lambda s: (mp.log((1 + s) / (1 - s)) - 2 * s) / s**3, 0, 3 - 2 * SQRT2 + 1e-6, 3,
-                                lambda s: s**3, lambda s: 2 * s, np.float64),
+    "log64": lambda: polynomial(
+        "log64",
+        lambda s: (mp.log((1 + s) / (1 - s)) - 2 * s) / s**3,
+        0,
+        3 - 2 * SQRT2 + 1e-6,
+        3,
+        lambda s: s**3,
+        lambda s: 2 * s,
+        np.float64,
+    ),
     "tanh": lambda: rational("tanh", mp.tanh, 9.0, 4, 4),
     "erf": lambda: rational("erf", mp.erf, 3.85, 5, 5, 1.1283791670955126),
 }

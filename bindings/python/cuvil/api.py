@@ -50,10 +50,10 @@ def build(
 ) -> Executable:
     """Compiles a graph for this machine.
 
-    `target`: "cpu", or "reference" for the interpreter (slow, exact: the oracle). `numerics="strict"` keeps the order
-    of all sums and leaves out rewrites that change rounding. `num_threads`: at most this many threads per call; default:
-    CUVIL_NUM_THREADS, else the cores that cgroup and affinity allow. Raises UnsupportedError for what is not there yet
-    (other precisions and targets, calibration, tuning).
+    `target`: "cpu", or "reference" for the interpreter (slow, exact: the oracle). `numerics="strict"` keeps the
+    order of all sums and leaves out rewrites that change rounding. `num_threads`: at most this many threads per
+    call, by default CUVIL_NUM_THREADS, else the cores that cgroup and affinity allow. Raises UnsupportedError for
+    what is not there yet (other precisions and targets, calibration, tuning).
     """
     if not isinstance(graph, _core.Graph):
         raise TypeError(f"build takes a Graph (from import_onnx or parse), not {type(graph).__name__}")
