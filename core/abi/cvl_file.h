@@ -34,7 +34,7 @@ enum class SectionKind : uint32_t {
   model = 0,    ///< FlatBuffer Model; exactly one
   program = 1,  ///< FlatBuffer Program, one per variant
   code = 2,     ///< a shared object, one per variant
-  weights = 3,  ///< at most one
+  weights = 3,  ///< at most one, the last: the Model's blobs in their order, gaps below 64 bytes and zero
 };
 
 /// Sections lie in the order of the table, without overlap; the gaps between them are zero.
@@ -43,7 +43,7 @@ struct Section {
   uint32_t reserved;  ///< 0
   uint64_t offset;
   uint64_t bytes;
-  uint64_t checksum;  ///< XXH64 of the bytes, seed 0
+  uint64_t checksum;  ///< XXH64 of the bytes, seed 0; of weights 0: every blob has its own
 };
 static_assert(sizeof(Section) == 32);
 

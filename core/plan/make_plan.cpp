@@ -179,6 +179,14 @@ class Planner {
   void add_host_step(const ir::Node& node, const ops::OpDef& def) {
     Step step;
     add_arguments(node, step);
+    size_t i = 0;
+    auto describe = [&](const ir::Value& value) {
+      step.arguments[i].dtype = value.type.dtype;
+      step.arguments[i++].shape = value.type.shape;
+    };
+    for (const ir::Value* in : node.inputs())
+      if (in) describe(*in);
+    for (const auto& out : node.outputs) describe(*out);
     step.host = def.host;
     step.host_attributes = node.attributes;
     step.schedule = "host";

@@ -11,11 +11,14 @@
 
 namespace cuvil::plan {
 
-/// A symbolic dimension is bound from the first input axis whose extent is exactly this symbol.
+/// A symbolic dimension is bound from the first input axis whose extent is exactly this symbol, or set by a host
+/// operator whose output's shape depends on data.
 struct Symbol {
   std::string name;
   int input = 0;
   int axis = 0;
+  int step = -1;  ///< index of the host operator's step; input and axis do not count then
+  Dim upper;      ///< largest value that the step may set, over symbols before this one
 };
 
 /// Inputs and outputs are plain row-major at the border.
@@ -42,6 +45,8 @@ struct Buffer {
 /// A view inside a bigger buffer needs its strides only in the kernel; a launch sees just pointers.
 struct Argument {
   int buffer;
+  DType dtype = DType::f32;  ///< these two for host operators only: kernels know their parameters
+  Shape shape = {};
 };
 
 struct Step {
@@ -51,7 +56,7 @@ struct Step {
   ir::Attributes host_attributes;
   std::vector<Argument> arguments;   ///< kernel parameter order; host: inputs, then outputs
   int inputs = 0;                    ///< host: how many of them are inputs
-  std::vector<std::string> symbols;  ///< the kernel's dims are the values of these
+  std::vector<std::string> symbols;  ///< the kernel's dims are the values of these; host: the symbols that it sets
   std::vector<Dim> tasks;            ///< per phase
   Dim scratch_bytes;                 ///< per thread
   std::string schedule;
