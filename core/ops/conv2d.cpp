@@ -18,8 +18,7 @@ std::vector<ir::Type> infer_conv2d(const InferContext& c) {
   const int64_t groups = c.node.attr<int64_t>("groups");
   if (groups < 1) c.fail("groups must be positive");
   if (w[0].value() % groups != 0) c.fail("output channels are not a multiple of groups");
-  if (x[1] != w[1] * Dim(groups))
-    c.fail("the input has " + x[1].str() + " channels, weight and groups ask for " + (w[1] * Dim(groups)).str());
+  c.require_equal(x[1], w[1] * Dim(groups), "channels of the input, and those that weight and groups ask for");
   if (c.has_in(2)) {
     same_dtype(c, 2);
     if (c.in(2).shape != Shape{w[0]}) c.fail("the bias must have one value per output channel");

@@ -35,10 +35,8 @@ Shape broadcast(const InferContext& c, const Shape& a, const Shape& b) {
       x = y;
       continue;
     }
-    const std::string what = to_string(a) + " and " + to_string(b);
-    if (x.is_const() && y.is_const()) c.fail("shapes " + what + " do not broadcast");
-    c.fail("whether shapes " + what + " broadcast depends on " + (x.is_const() ? y : x).str() +
-           ", which is not known; give the sizes the same symbol, or fix them");
+    c.require_equal(x, y, "shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
+    if (y.is_const()) x = y;
   }
   return result;
 }

@@ -21,8 +21,7 @@ std::vector<DType> number_dtypes();  ///< floats with f64, and integers; not boo
 std::vector<DType> real_dtypes();    ///< floats with f64
 
 // ---- type rules
-/// numpy's broadcasting of two shapes; fails where a symbol stands against another number or symbol, which cannot be
-/// decided here.
+/// numpy's broadcasting of two shapes. A symbol beside another size that is not 1 is required to equal it.
 Shape broadcast(const InferContext& c, const Shape& a, const Shape& b);
 /// Checks that input `i` has the dtype of input 0.
 void same_dtype(const InferContext& c, size_t i);

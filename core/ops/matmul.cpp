@@ -38,7 +38,7 @@ std::vector<ir::Type> infer_matmul(const InferContext& c) {
   const MatMulProblem p = MatMulProblem::of(c.node);
   const Shape& b = c.in(1).shape;
   const Dim k = p.b_vector || p.transpose_b ? b.back() : b[b.size() - 2];
-  if (p.k != k) c.fail("inner sizes " + p.k.str() + " and " + k.str() + " differ");
+  c.require_equal(p.k, k, "inner sizes");
   Shape shape = broadcast(c, p.a_batch, p.b_batch);
   if (!p.a_vector) shape.push_back(p.m);
   if (!p.b_vector) shape.push_back(p.n);

@@ -133,6 +133,13 @@ void check_inputs(const ir::Node& node, const OpDef& d) {
 
 }  // namespace
 
+void InferContext::require_equal(const Dim& a, const Dim& b, const std::string& what) const {
+  if (a == b) return;
+  const Dim difference = a - b;
+  if (difference.is_const()) fail(what + ": " + a.str() + " and " + b.str() + " differ");
+  if (requirements) requirements->emplace_back(a, b);
+}
+
 void InferContext::fail(const std::string& what) const {
   std::string message = node.op + ": " + what;
   std::string types;
@@ -192,6 +199,12 @@ void normalise(ir::Node& node) {
     CUVIL_CHECK(fit(value, spec.kind), "fallback of attribute " + std::string(spec.name) + " of " + node.op);
     node.attributes.emplace(std::string(spec.name), std::move(value));
   }
+}
+
+std::vector<std::pair<Dim, Dim>> requirements(const ir::Node& node) {
+  std::vector<std::pair<Dim, Dim>> found;
+  def(node).infer(InferContext{node, &found});
+  return found;
 }
 
 std::vector<ir::Type> infer(const ir::Node& node) {

@@ -63,6 +63,11 @@ struct InferContext {
   bool has_in(size_t i) const { return node.input(i) != nullptr; }
   /// Throws ShapeError naming the node.
   [[noreturn]] void fail(const std::string& what) const;
+
+  /// Sizes that must agree. Numbers that differ fail now. Where symbols keep it open, agreement is assumed, and noted as
+  /// a requirement that the runtime checks for every new shape: ShapeError there, never a wrong answer.
+  void require_equal(const Dim& a, const Dim& b, const std::string& what) const;
+  std::vector<std::pair<Dim, Dim>>* requirements = nullptr;  ///< where to note them; null = nowhere
 };
 
 /// What a lowering builds with; defined in core/ops/lower.h.
@@ -127,6 +132,8 @@ void normalise(ir::Node& node);
 /// Runs the type rule. Layouts of outputs: what the rule says; where it says plain and the op is elementwise, the
 /// layout of the first input of the output's shape; where it is blockable, the blocks of channels of input 0.
 std::vector<ir::Type> infer(const ir::Node& node);
+/// Sizes whose equality the node's type rule takes for granted.
+std::vector<std::pair<Dim, Dim>> requirements(const ir::Node& node);
 /// ir::verify plus: every node's schema and type rule hold (dtypes and shapes; layouts are the passes' choice, but only
 /// elementwise, blockable, constant, reordering and fused nodes may have results that are not plain).
 void check(const ir::Graph& graph);

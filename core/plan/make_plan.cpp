@@ -1,4 +1,5 @@
 // From a graph with schedules to kernels, launches and buffers. Memory follows in assign_memory.cpp.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -40,7 +41,10 @@ class Planner {
     refuse_unsupported();
     for (const ir::Value* result : graph_.body.results) results_.insert(memory_of(result));
     bind_inputs();
-    for (const auto& node : graph_.body.nodes) add_node(*node);
+    for (const auto& node : graph_.body.nodes) {
+      add_requirements(*node);
+      add_node(*node);
+    }
     bind_outputs();
     assign_memory(plan_);
     return std::move(plan_);
@@ -68,6 +72,16 @@ class Planner {
     const int index = static_cast<int>(plan_.buffers.size()) - 1;
     buffer_of_[&value] = index;
     return index;
+  }
+
+  void add_requirements(const ir::Node& node) {
+    for (auto& [left, right] : ops::requirements(node)) {
+      auto known = [&](const Requirement& r) { return r.left == left && r.right == right; };
+      if (std::any_of(plan_.requirements.begin(), plan_.requirements.end(), known)) continue;
+      plan_.requirements.push_back({left, right, "sizes of the inputs of " + node.op + " do not fit", node.location});
+    }
+    for (const ir::Region& region : node.regions)
+      for (const auto& inner : region.nodes) add_requirements(*inner);
   }
 
   void bind_inputs() {

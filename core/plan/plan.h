@@ -64,6 +64,13 @@ struct Step {
   Dim flops, bytes;  ///< for reports: arithmetic, and compulsory memory traffic
 };
 
+/// Sizes that the graph takes to be equal, e.g. two branches that are added: checked for every new shape.
+struct Requirement {
+  Dim left, right;
+  std::string text;  ///< the message's first half
+  Location location;
+};
+
 struct Plan {
   std::string name;
   std::vector<Symbol> symbols;
@@ -72,6 +79,7 @@ struct Plan {
   std::vector<ir::Tensor> constants;    ///< prepacked, equal ones once
   std::vector<kernel::Kernel> kernels;  ///< equal ones may occur; the backend deduplicates code
   std::vector<Step> steps;
+  std::vector<Requirement> requirements;
 
   /// For static shapes; 0 otherwise.
   int64_t arena_bytes = 0;

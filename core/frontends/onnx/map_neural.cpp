@@ -35,8 +35,10 @@ Ints two(const Ints& v, int64_t first) { return v.size() == 1 ? Ints{first, v[0]
 /// Output extents of SAME_*: ceil(input / stride); the padding that this needs, more of it at the end for UPPER.
 void same_pads(OpContext& c, const Shape& spatial, WindowAttributes& w, bool upper) {
   for (size_t i = 0; i < 2; ++i) {
-    if (!spatial[i].is_const()) c.unsupported(std::string(c.proto.op_type) + " with auto_pad and symbolic image sizes");
-    const int64_t in = spatial[i].value(), out = (in + w.strides[i] - 1) / w.strides[i];
+    if (w.strides[i] != 1 && !spatial[i].is_const())
+      c.unsupported(std::string(c.proto.op_type) + " with auto_pad, a stride and symbolic image sizes");
+    const int64_t in = w.strides[i] == 1 ? 1 << 20 : spatial[i].value();  // with stride 1 the size does not matter
+    const int64_t out = (in + w.strides[i] - 1) / w.strides[i];
     const int64_t total = std::max<int64_t>(0, (out - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - in);
     w.pads[i] = upper ? total / 2 : total - total / 2;
     w.pads[i + 2] = total - w.pads[i];
