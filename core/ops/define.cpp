@@ -16,6 +16,11 @@ std::vector<DType> real_dtypes() { return {DType::f32, DType::f64, DType::f16, D
 std::vector<DType> int_dtypes() {
   return {DType::i64, DType::i32, DType::i16, DType::i8, DType::u64, DType::u32, DType::u16, DType::u8};
 }
+std::vector<DType> float_or_int_dtypes() {
+  std::vector<DType> all = float_dtypes();
+  for (DType t : int_dtypes()) all.push_back(t);
+  return all;
+}
 std::vector<DType> number_dtypes() {
   std::vector<DType> all = real_dtypes();
   for (DType t : int_dtypes()) all.push_back(t);
@@ -123,6 +128,19 @@ std::vector<Sample> unary_samples(std::vector<double> values, std::vector<double
           {"empty", {f32({0, 3})}, attributes, {}, {}, tolerance, range},
           {"remainder", {f32({2, 3, 17})}, attributes, {}, {}, tolerance, range},
           {"image", {f32({2, 20, 5, 7})}, attributes, {}, {}, tolerance, range}};
+}
+
+std::vector<Sample> unary_samples(DType dtype, std::vector<double> values, std::vector<double> expected) {
+  const Dim n = static_cast<int64_t>(values.size());
+  return {{"by_hand", {of(dtype, {n})}, {}, {std::move(values)}, std::move(expected)},
+          {"remainder", {of(dtype, {2, 3, 17})}}};
+}
+
+void append(std::vector<Sample>& all, std::vector<Sample> more, const std::string& prefix) {
+  for (Sample& s : more) {
+    s.name = prefix + s.name;
+    all.push_back(std::move(s));
+  }
 }
 
 std::vector<Sample> binary_samples(DType dtype, std::vector<double> a, std::vector<double> b,

@@ -17,8 +17,9 @@ namespace cuvil::ops {
 std::vector<DType> all_dtypes();    ///< everything Kernel IR stores
 std::vector<DType> float_dtypes();  ///< f32, f16, bf16
 std::vector<DType> int_dtypes();
-std::vector<DType> number_dtypes();  ///< floats with f64, and integers; not bool
-std::vector<DType> real_dtypes();    ///< floats with f64
+std::vector<DType> number_dtypes();        ///< floats with f64, and integers; not bool
+std::vector<DType> real_dtypes();          ///< floats with f64
+std::vector<DType> float_or_int_dtypes();  ///< float_dtypes() and int_dtypes()
 
 // ---- type rules
 /// numpy's broadcasting of two shapes. A symbol beside another size that is not 1 is required to equal it.
@@ -57,7 +58,11 @@ ir::Type of(DType dtype, Shape shape);
 /// scalar, empty, remainders.
 std::vector<Sample> unary_samples(std::vector<double> values, std::vector<double> expected, double tolerance = 1e-5,
                                   ir::Attributes attributes = {}, std::vector<double> range = {-2, 2});
+std::vector<Sample> unary_samples(DType dtype, std::vector<double> values, std::vector<double> expected);
 std::vector<Sample> binary_samples(DType dtype, std::vector<double> a, std::vector<double> b,
                                    std::vector<double> expected);
+
+/// Adds samples under names with a prefix.
+void append(std::vector<Sample>& all, std::vector<Sample> more, const std::string& prefix);
 
 }  // namespace cuvil::ops

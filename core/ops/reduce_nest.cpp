@@ -20,7 +20,8 @@ ReduceNest::ReduceNest(LowerContext& c, ir::Type input, std::vector<int> axes, b
   lanes_ = fitting_lanes(input_.shape[static_cast<size_t>(last)], c.lanes());
   along_ = lanes_ > 1;
   // Walked last, so that one vector after the other lies in memory.
-  std::stable_partition(axes_.begin(), axes_.end(), [&](int a) { return a != vector_axis_; });
+  axes_.erase(std::find(axes_.begin(), axes_.end(), vector_axis_));
+  axes_.push_back(vector_axis_);
 }
 
 Dim ReduceNest::count() const {

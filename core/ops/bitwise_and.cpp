@@ -1,0 +1,13 @@
+#include "core/ops/define.h"
+
+namespace cuvil::ops {
+
+OpDef define_bitwise_and() {
+  OpDef d = binary("BitwiseAnd", "y = a & b, bit by bit.", int_dtypes());
+  d.traits |= kCommutative;
+  d.expr = [](const ir::Node&, std::span<const kernel::Expr> x) { return x[0] & x[1]; };
+  d.samples = [] { return binary_samples(DType::i32, {12, -1, 5}, {10, 6, 0}, {8, 6, 0}); };
+  return d;
+}
+
+}  // namespace cuvil::ops

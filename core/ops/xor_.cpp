@@ -1,0 +1,15 @@
+#include "core/ops/define.h"
+
+namespace cuvil::ops {
+
+OpDef define_xor_() {
+  OpDef d = binary("Xor", "y = a xor b, of truth values.", {DType::boolean});
+  d.traits |= kCommutative;
+  d.expr = [](const ir::Node&, std::span<const kernel::Expr> x) {
+    return kernel::make(kernel::Op::bit_xor, {x[0], x[1]});
+  };
+  d.samples = [] { return binary_samples(DType::boolean, {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 1, 1, 0}); };
+  return d;
+}
+
+}  // namespace cuvil::ops
