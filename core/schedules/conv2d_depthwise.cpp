@@ -35,8 +35,8 @@ int tile_width(const ConvProblem& p, const TargetInfo& target) {
   return static_cast<int>(width);
 }
 
-/// The nest, from outside: task (image, channel block, row chunk), row, column tile; inside a tile, per kernel row, each
-/// input vector is loaded once and used by every tap that reads it.
+/// The nest, from outside: task (image, channel block, row chunk), row, column tile; inside a tile, per kernel row,
+/// each input vector is loaded once and used by every tap that reads it.
 class Conv2dDepthwise {
  public:
   Conv2dDepthwise(LowerContext& c, const ConvProblem& p)
@@ -85,9 +85,8 @@ class Conv2dDepthwise {
     auto [first, last] = interior(iw_, ow_, p_.sw, p_.dw, p_.pl, p_.kw);
     first = b_.let("first", first), last = b_.let("last", last);
     cover(b_, first, last, width_, [&](const Expr& ow, int width) { emit_tile(oh, ow, width, {}); });
-    b_.loop("border", first + (ow_ - last), [&](Expr i) {
-      emit_border_pixel(oh, b_.let("ow", kernel::select(i < first, i, i - first + last)));
-    });
+    b_.loop("border", first + (ow_ - last),
+            [&](Expr i) { emit_border_pixel(oh, b_.let("ow", kernel::select(i < first, i, i - first + last))); });
   }
 
   void emit_tile(const Expr& oh, const Expr& ow, int width, const std::vector<std::vector<bool>>& taps) {
@@ -137,9 +136,8 @@ class Conv2dDepthwise {
 
   void start(RegisterTile& acc) { acc.fill(p_.bias ? std::vector<Expr>{bias_} : std::vector<Expr>{}); }
   void finish(const RegisterTile& acc, const Expr& oh, const Expr& ow) {
-    acc.finish(c_, [&](Expr, Expr x, int) {
-      return Coords{{n_, block_ * Expr(lanes_), oh, ow + x}, 1, lanes_, mask_};
-    });
+    acc.finish(c_,
+               [&](Expr, Expr x, int) { return Coords{{n_, block_ * Expr(lanes_), oh, ow + x}, 1, lanes_, mask_}; });
   }
 
   LowerContext& c_;

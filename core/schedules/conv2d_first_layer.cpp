@@ -60,9 +60,8 @@ class Conv2dFirstLayer {
       begin_ = b_.let("row_begin", chunk * Expr(kRowsPerTask));
       const Expr end = b_.let("row_end", kernel::min(oh, begin_ + Expr(kRowsPerTask)));
       band_ = b_.alloc("band", {DType::f32}, {Expr(p_.ic), Expr(rows), columns}, Space::scratch);
-      b_.loop("c", Expr(p_.ic), [&](Expr c) {
-        b_.loop("r", Expr(rows), [&](Expr r) { copy_row(c, r, h, w, columns); });
-      });
+      b_.loop("c", Expr(p_.ic),
+              [&](Expr c) { b_.loop("r", Expr(rows), [&](Expr r) { copy_row(c, r, h, w, columns); }); });
       b_.loop("panel", Expr(plan_.panels), [&](Expr panel) {
         panel_ = panel;
         emit_panel(end, ow);
@@ -79,7 +78,8 @@ class Conv2dFirstLayer {
         "x", Expr(0), columns, LoopKind::serial,
         [&](Expr x) {
           const Expr iw = b_.let("iw", x - Expr(p_.pl));
-          const Expr inside = kernel::lane_mask(iw, width, plan_.lanes) & kernel::logical_not(kernel::lane_mask(iw, Expr(0), plan_.lanes));
+          const Expr inside = kernel::lane_mask(iw, width, plan_.lanes) &
+                              kernel::logical_not(kernel::lane_mask(iw, Expr(0), plan_.lanes));
           b_.store(band_, {c, r, x}, kernel::load(x_, {n_, c, ih, iw}, plan_.lanes, inside),
                    kernel::lane_mask(x, columns, plan_.lanes));
         },
@@ -128,9 +128,7 @@ class Conv2dFirstLayer {
         for (int64_t kw = 0; kw < p_.kw; ++kw) step(Expr(kw));
       });
     });
-    acc.finish(c_, [&](Expr, Expr x, int v) {
-      return Coords{{n_, channel(v), oh, ow + x}, 1, plan_.lanes, mask(v)};
-    });
+    acc.finish(c_, [&](Expr, Expr x, int v) { return Coords{{n_, channel(v), oh, ow + x}, 1, plan_.lanes, mask(v)}; });
   }
 
   Expr channel(int v) const { return (panel_ * Expr(plan_.vectors) + Expr(v)) * Expr(plan_.lanes); }
@@ -176,10 +174,10 @@ kernel::Kernel build(const ops::Group& group, const TargetInfo& target, std::str
 
 }  // namespace
 
-const Schedule kConv2dFirstLayer = {
-    "conv2d_first_layer",
-    "Convolution of a plain image of at most 8 channels to NCHWc: rows copied with zeros around, tiles of pixels x output "
-    "channels in registers.",
-    refuse, prepack, build};
+const Schedule kConv2dFirstLayer = {"conv2d_first_layer",
+                                    "Convolution of a plain image of at most 8 channels to NCHWc: rows copied with "
+                                    "zeros around, tiles of pixels x output "
+                                    "channels in registers.",
+                                    refuse, prepack, build};
 
 }  // namespace cuvil::schedules

@@ -1,9 +1,9 @@
 #include "core/schedules/conv2d_nchwc.h"
-#include "core/schedules/list.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/schedules/list.h"
 
 namespace cuvil::schedules {
 
@@ -61,8 +61,7 @@ class Conv2dNchwc {
     const int rest_lanes = static_cast<int>(p_.oc % plan_.lanes);
     if (rest == 0) return emit_rows(plan_.vectors, 0);
     if (full == 0) return emit_rows(rest_vectors, rest_lanes);
-    b_.branch(
-        panel < Expr(full), [&] { emit_rows(plan_.vectors, 0); }, [&] { emit_rows(rest_vectors, rest_lanes); });
+    b_.branch(panel < Expr(full), [&] { emit_rows(plan_.vectors, 0); }, [&] { emit_rows(rest_vectors, rest_lanes); });
   }
 
   /// `last_lanes`: valid lanes of the last vector; 0 = all.
@@ -75,8 +74,9 @@ class Conv2dNchwc {
         start_.push_back(b_.let("bias", c_.load(2, Coords{{channel(v)}, 0, plan_.lanes, mask(v)})));
     ic_block_ = p_.groups == 1
                     ? Expr(0)
-                    : b_.let("group_block", kernel::floordiv(panel_ * Expr(int64_t{plan_.vectors} * plan_.lanes), Expr(p_.goc)) *
-                                                Expr(p_.gic / plan_.lanes));
+                    : b_.let("group_block",
+                             kernel::floordiv(panel_ * Expr(int64_t{plan_.vectors} * plan_.lanes), Expr(p_.goc)) *
+                                 Expr(p_.gic / plan_.lanes));
     plan_prefetch();
     b_.loop("row", row_begin_, row_end_, LoopKind::serial, [&](Expr row) {
       const Expr oh = b_.let("oh", row * Expr(plan_.tile_h));
@@ -145,9 +145,8 @@ class Conv2dNchwc {
       });
     });
     const Expr n = n_;
-    acc.finish(c_, [&](Expr y, Expr x, int v) {
-      return Coords{{n, channel(v), oh + y, ow + x}, 1, plan_.lanes, mask(v)};
-    });
+    acc.finish(c_,
+               [&](Expr y, Expr x, int v) { return Coords{{n, channel(v), oh + y, ow + x}, 1, plan_.lanes, mask(v)}; });
   }
 
   /// A tile of several rows: all of them where all are inside the image, else each that is.
@@ -203,15 +202,16 @@ class Conv2dNchwc {
             const Expr lane = lane0 + Expr(u);
             std::vector<Expr> weights;
             for (int v = 0; v < vectors_; ++v)
-              weights.push_back(b_.let(
-                  "w", kernel::load(w_, {panel_, block_, kh, kw, lane, Expr(v * plan_.lanes)}, plan_.lanes)));
+              weights.push_back(
+                  b_.let("w", kernel::load(w_, {panel_, block_, kh, kw, lane, Expr(v * plan_.lanes)}, plan_.lanes)));
             for (int i = 0; i < lines_per_step_; ++i)
               b_.prefetch(w_, {panel_ + Expr(1), block_, kh, kw, lane, prefetch_at() + Expr(16 * i)}, 2);
             for (int y = 0; y < acc.height(); ++y)
               for (int x = 0; x < acc.width(); ++x) {
                 if (!ih[static_cast<size_t>(y)] || !columns[static_cast<size_t>(x)]) continue;
-                acc.multiply_add(
-                    y, x, kernel::load(x_, {n_, block, ih[static_cast<size_t>(y)], iw + Expr(x * p_.sw), lane}), weights);
+                acc.multiply_add(y, x,
+                                 kernel::load(x_, {n_, block, ih[static_cast<size_t>(y)], iw + Expr(x * p_.sw), lane}),
+                                 weights);
               }
           }
         },

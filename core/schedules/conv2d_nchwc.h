@@ -10,17 +10,16 @@ namespace cuvil::schedules {
 /// How a convolution is cut: register tile, weight panels, tasks.
 struct ConvPlan {
   ConvProblem p;
-  int lanes = 1;        ///< channels per block
-  int vectors = 1;      ///< of output channels per weight panel
+  int lanes = 1;    ///< channels per block
+  int vectors = 1;  ///< of output channels per weight panel
   int tile_h = 1, tile_w = 1;
   int64_t panels = 1;
-  ir::Layout weights;   ///< [oc panel][ic block][kh][kw][ic lane][oc lane]
+  ir::Layout weights;      ///< [oc panel][ic block][kh][kw][ic lane][oc lane]
   int64_t row_chunks = 1;  ///< 0: chunks of kSymbolicRows rows
   int64_t panel_groups = 1;
 };
 inline constexpr int64_t kSymbolicRows = 8;
 
 ConvPlan plan_conv(const ConvProblem& problem, const TargetInfo& target);
-
 
 }  // namespace cuvil::schedules

@@ -13,7 +13,7 @@ namespace cuvil::schedules {
 /// A 2-d convolution, or a transposed one, in numbers. Batch and image sizes may be symbolic.
 struct ConvProblem {
   Dim n, h, w, oh, ow;
-  int64_t ic = 0, oc = 0;              ///< of the whole convolution
+  int64_t ic = 0, oc = 0;                ///< of the whole convolution
   int64_t groups = 1, gic = 0, goc = 0;  ///< channels per group
   int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1;
   int64_t pt = 0, pl = 0, pb = 0, pr = 0;
@@ -29,7 +29,8 @@ bool reads_memory(const ops::Group& group, size_t input);
 bool is_constant(const ops::Group& group, size_t input);
 /// Type of the group's stored output; that of the anchor's output if the epilogue keeps shapes.
 const ir::Type& stored_type(const ops::Group& group);
-/// Nothing if input 0 and the output are in NCHWc of the target's vectors, and inputs 0 and 1 in memory; else the reason.
+/// Nothing if input 0 and the output are in NCHWc of the target's vectors, and inputs 0 and 1 in memory; else the
+/// reason.
 std::optional<std::string> refuse_images(const ops::Group& group, const TargetInfo& target);
 /// Nothing if a weight lies as wanted or can be prepacked so; else the reason.
 std::optional<std::string> refuse_weight(const ops::Group& group, size_t input, const ir::Layout& wanted);

@@ -46,13 +46,14 @@ Plan make_plan(const Product& p, const TargetInfo& target) {
   } else {
     const int64_t tiles = std::max<int64_t>(1, (*m + plan.rows - 1) / plan.rows);
     const int64_t wanted = wanted_tasks(target);
-    if (lead < wanted) plan.row_chunks = std::clamp<int64_t>((wanted + lead - 1) / std::max<int64_t>(lead, 1), 1, tiles);
+    if (lead < wanted)
+      plan.row_chunks = std::clamp<int64_t>((wanted + lead - 1) / std::max<int64_t>(lead, 1), 1, tiles);
   }
   return plan;
 }
 
-/// Emits one kernel. The nest, from outside: task (batch, row chunk), panel of columns, row tile; the whole sum of a tile
-/// in registers. B is read in place; a transposed B is turned panel by panel into scratch.
+/// Emits one kernel. The nest, from outside: task (batch, row chunk), panel of columns, row tile; the whole sum of a
+/// tile in registers. B is read in place; a transposed B is turned panel by panel into scratch.
 class MatMulBatched {
  public:
   MatMulBatched(LowerContext& c, const Plan& plan)
@@ -81,19 +82,21 @@ class MatMulBatched {
         tile_end_ = b_.let("tile_end", kernel::min(tiles, tile_begin_ + Expr(kSymbolicTiles)));
       }
       if (p_.transposed_b)
-        packed_ = b_.alloc("packed", {DType::f32}, {kernel::ceildiv(k_, Expr(plan_.lanes)) * Expr(plan_.lanes), Expr(width_)},
-                           Space::scratch);
+        packed_ = b_.alloc("packed", {DType::f32},
+                           {kernel::ceildiv(k_, Expr(plan_.lanes)) * Expr(plan_.lanes), Expr(width_)}, Space::scratch);
       const auto n = p_.n.as_const();
       const Expr full = n ? Expr(*n / width_ * width_) : b_.let("full", n_ - n_ % Expr(width_));
       const auto panels = [&] {
-        b_.loop("column", Expr(0), full, LoopKind::serial, [&](Expr column) { emit_panel(column, plan_.vectors, false); },
-                width_);
+        b_.loop(
+            "column", Expr(0), full, LoopKind::serial, [&](Expr column) { emit_panel(column, plan_.vectors, false); },
+            width_);
       };
       if (!n || *n >= width_) panels();
       if (n && *n % width_ == 0) return;
       if (n) {
         const int64_t rest = *n % width_;
-        return emit_panel(Expr(*n - rest), static_cast<int>((rest + plan_.lanes - 1) / plan_.lanes), rest % plan_.lanes != 0);
+        return emit_panel(Expr(*n - rest), static_cast<int>((rest + plan_.lanes - 1) / plan_.lanes),
+                          rest % plan_.lanes != 0);
       }
       b_.branch(full < n_, [&] { emit_panel(full, plan_.vectors, true); });
     });
@@ -115,7 +118,8 @@ class MatMulBatched {
     std::vector<Expr> index;
     const int own = type.rank() - 2, shift = static_cast<int>(batch_.size()) - own;
     for (int a = 0; a < own; ++a)
-      index.push_back(type.shape[static_cast<size_t>(a)].as_const() == 1 ? Expr(0) : batch_[static_cast<size_t>(a + shift)]);
+      index.push_back(type.shape[static_cast<size_t>(a)].as_const() == 1 ? Expr(0)
+                                                                         : batch_[static_cast<size_t>(a + shift)]);
     index.push_back(i);
     index.push_back(j);
     return index;
@@ -171,8 +175,7 @@ class MatMulBatched {
   void emit_tile(const Expr& row, int rows) {
     RegisterTile acc(b_, 1, rows, vectors_, plan_.lanes);
     acc.fill({});
-    const int unroll =
-        p_.k.is_const() ? unroll_factor(p_.k.value(), std::clamp(120 / (rows * vectors_), 1, 4)) : 1;
+    const int unroll = p_.k.is_const() ? unroll_factor(p_.k.value(), std::clamp(120 / (rows * vectors_), 1, 4)) : 1;
     b_.loop(
         "k", Expr(0), k_, LoopKind::serial,
         [&](Expr k0) {
@@ -181,13 +184,11 @@ class MatMulBatched {
             std::vector<Expr> b;
             for (int v = 0; v < vectors_; ++v) {
               const Expr at = Expr(v * plan_.lanes);
-              b.push_back(b_.let("b", p_.transposed_b
-                                          ? kernel::load(packed_, {k, at}, plan_.lanes)
-                                          : kernel::load(y_, operand(p_.b, k, column_ + at), plan_.lanes,
-                                                         masks_[static_cast<size_t>(v)])));
+              b.push_back(b_.let("b", p_.transposed_b ? kernel::load(packed_, {k, at}, plan_.lanes)
+                                                      : kernel::load(y_, operand(p_.b, k, column_ + at), plan_.lanes,
+                                                                     masks_[static_cast<size_t>(v)])));
             }
-            for (int x = 0; x < rows; ++x)
-              acc.multiply_add(0, x, kernel::load(x_, operand(p_.a, row + Expr(x), k)), b);
+            for (int x = 0; x < rows; ++x) acc.multiply_add(0, x, kernel::load(x_, operand(p_.a, row + Expr(x), k)), b);
           }
         },
         unroll);
@@ -229,10 +230,10 @@ kernel::Kernel build(const ops::Group& group, const TargetInfo& target, std::str
 
 }  // namespace
 
-const Schedule kMatMulBatched = {
-    "matmul_batched",
-    "Products of computed matrices, batch by batch: row tiles in registers over the whole sum, the second operand read in "
-    "place or turned in scratch.",
-    refuse, nullptr, build};
+const Schedule kMatMulBatched = {"matmul_batched",
+                                 "Products of computed matrices, batch by batch: row tiles in registers over the whole "
+                                 "sum, the second operand read in "
+                                 "place or turned in scratch.",
+                                 refuse, nullptr, build};
 
 }  // namespace cuvil::schedules

@@ -27,7 +27,7 @@ struct Plan {
   int64_t k_block = 0;     ///< length of a block of the sum; k if there is one
   int64_t row_chunks = 1;  ///< 0: kSymbolicTiles tiles each
   int64_t panel_groups = 1;
-  ir::Layout weights;      ///< [panel][k][lane]
+  ir::Layout weights;  ///< [panel][k][lane]
 };
 
 void choose_tasks(Plan& plan, int64_t lead, const TargetInfo& target) {
@@ -129,9 +129,9 @@ class MatMulPacked {
         k_begin_ = Expr(0), k_end_ = Expr(plan_.k);
         return panels();
       }
-      const int64_t chunk_tiles = plan_.row_chunks
-                                      ? ((p_.m.value() + plan_.rows - 1) / plan_.rows + plan_.row_chunks - 1) / plan_.row_chunks
-                                      : kSymbolicTiles;
+      const int64_t chunk_tiles =
+          plan_.row_chunks ? ((p_.m.value() + plan_.rows - 1) / plan_.rows + plan_.row_chunks - 1) / plan_.row_chunks
+                           : kSymbolicTiles;
       const int64_t group_panels = (plan_.panels + plan_.panel_groups - 1) / plan_.panel_groups;
       partial_ = b_.alloc("partial", {DType::f32},
                           {Expr(group_panels), Expr(chunk_tiles), Expr(plan_.rows * plan_.vectors * plan_.lanes)},
@@ -167,8 +167,7 @@ class MatMulPacked {
     const int rest_lanes = static_cast<int>(plan_.n % plan_.lanes);
     if (rest == 0) return emit_tiles(plan_.vectors, 0);
     if (full == 0) return emit_tiles(rest_vectors, rest_lanes);
-    b_.branch(
-        panel < Expr(full), [&] { emit_tiles(plan_.vectors, 0); }, [&] { emit_tiles(rest_vectors, rest_lanes); });
+    b_.branch(panel < Expr(full), [&] { emit_tiles(plan_.vectors, 0); }, [&] { emit_tiles(rest_vectors, rest_lanes); });
   }
 
   void emit_tiles(int vectors, int last_lanes) {
@@ -249,8 +248,7 @@ class MatMulPacked {
     if (plan_.panels < 2 || plan_.k * plan_.n * 4 < (128 << 10)) return;
     const int64_t lines = std::max<int64_t>(1, int64_t{plan_.vectors} * plan_.lanes / 16);
     int64_t tiles = kSymbolicTiles;
-    if (plan_.row_chunks)
-      tiles = std::max<int64_t>(1, (p_.m.value() + plan_.rows - 1) / plan_.rows / plan_.row_chunks);
+    if (plan_.row_chunks) tiles = std::max<int64_t>(1, (p_.m.value() + plan_.rows - 1) / plan_.rows / plan_.row_chunks);
     lines_per_step_ = static_cast<int>((lines + tiles - 1) / tiles);
     prefetch_steps_ = (lines + lines_per_step_ - 1) / lines_per_step_;
   }

@@ -12,7 +12,7 @@ namespace cuvil::schedules {
 /// C[batch..., m, n] = sum over k of A[batch..., m, k] * B[batch..., k, n], numpy broadcasting of the batch axes.
 struct Product {
   Dim m, n, k;
-  int row_axis = 0;  ///< the axis of the result that is cut into row tiles: the last of extent other than 1
+  int row_axis = 0;           ///< the axis of the result that is cut into row tiles: the last of extent other than 1
   bool transposed_b = false;  ///< B is given as [..., n, k]
   ir::Type a, b, c;
 };

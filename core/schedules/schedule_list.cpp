@@ -4,12 +4,7 @@ namespace cuvil::schedules {
 
 std::span<const Schedule> all() {
   static const Schedule rows[] = {
-      kConv2dDepthwise,
-      kConv2dNchwc,
-      kConv2dFirstLayer,
-      kMatMulPacked,
-      kMatMulBatched,
-      kReference,
+      kConv2dDepthwise, kConv2dNchwc, kConv2dFirstLayer, kMatMulPacked, kMatMulBatched, kReference,
   };
   return rows;
 }

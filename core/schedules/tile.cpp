@@ -27,8 +27,7 @@ void RegisterTile::set(int y, int x, int v, Expr value) { b_.store(acc_, {Expr(s
 
 void RegisterTile::multiply_add(int y, int x, const Expr& a, const std::vector<Expr>& b) {
   const Expr spread = b_.let("a", kernel::broadcast(a, lanes_));
-  for (int v = 0; v < vectors_; ++v)
-    set(y, x, v, kernel::fma(spread, b[static_cast<size_t>(v)], get(y, x, v)));
+  for (int v = 0; v < vectors_; ++v) set(y, x, v, kernel::fma(spread, b[static_cast<size_t>(v)], get(y, x, v)));
 }
 
 void RegisterTile::fill(const std::vector<Expr>& start) {
@@ -47,14 +46,14 @@ void RegisterTile::finish(ops::LowerContext& c, const At& at) const {
         for (int v = 0; v < vectors_; ++v) c.store(at(Expr(y), Expr(x), v), get(y, x, v));
     return;
   }
-  const Buffer tile = b_.alloc("tile", {DType::f32}, {Expr(height_), Expr(width_), Expr(vectors_ * lanes_)}, Space::scratch);
+  const Buffer tile =
+      b_.alloc("tile", {DType::f32}, {Expr(height_), Expr(width_), Expr(vectors_ * lanes_)}, Space::scratch);
   for (int y = 0; y < height_; ++y)
     for (int x = 0; x < width_; ++x)
       for (int v = 0; v < vectors_; ++v) b_.store(tile, {Expr(y), Expr(x), Expr(v * lanes_)}, get(y, x, v));
   b_.loop("y", Expr(height_), [&](Expr y) {
     b_.loop("x", Expr(width_), [&](Expr x) {
-      for (int v = 0; v < vectors_; ++v)
-        c.store(at(y, x, v), kernel::load(tile, {y, x, Expr(v * lanes_)}, lanes_));
+      for (int v = 0; v < vectors_; ++v) c.store(at(y, x, v), kernel::load(tile, {y, x, Expr(v * lanes_)}, lanes_));
     });
   });
 }

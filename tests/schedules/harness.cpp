@@ -150,7 +150,9 @@ Problem make(const Case& c, const Schedule* schedule, const TargetInfo* target) 
 }  // namespace
 
 Problem plain(const Case& c) { return make(c, nullptr, nullptr); }
-Problem laid_out(const Case& c, const Schedule& schedule, const TargetInfo& target) { return make(c, &schedule, &target); }
+Problem laid_out(const Case& c, const Schedule& schedule, const TargetInfo& target) {
+  return make(c, &schedule, &target);
+}
 
 std::vector<float> to_physical(const ir::Type& type, const std::vector<float>& logical,
                                const std::map<std::string, int64_t>& symbols) {
@@ -184,8 +186,9 @@ std::vector<std::vector<float>> random_inputs(const Case& c) {
   return r;
 }
 
-std::vector<float> run(const Problem& problem, const kernel::Kernel& kernel, const std::vector<std::vector<float>>& inputs,
-                       const std::map<std::string, int64_t>& symbols, const Runner& runner) {
+std::vector<float> run(const Problem& problem, const kernel::Kernel& kernel,
+                       const std::vector<std::vector<float>>& inputs, const std::map<std::string, int64_t>& symbols,
+                       const Runner& runner) {
   std::vector<std::vector<float>> memory;
   for (size_t i = 0; i < problem.node->inputs().size(); ++i)
     if (const ir::Value* v = problem.node->input(i)) memory.push_back(to_physical(v->type, inputs[i], symbols));

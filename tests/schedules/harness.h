@@ -22,7 +22,7 @@ struct Case {
   std::vector<std::optional<Shape>> inputs;  ///< f32; nullopt: left out
   ir::Attributes attributes;
   Epilogue epilogue = Epilogue::none;
-  std::map<std::string, int64_t> symbols;  ///< values of symbolic dimensions
+  std::map<std::string, int64_t> symbols;        ///< values of symbolic dimensions
   bool block_input = true, block_output = true;  ///< of rank 4: in NCHWc of the target
   std::string name() const;
 };
@@ -44,13 +44,15 @@ std::vector<float> to_logical(const ir::Type& type, const std::vector<float>& ph
                               const std::map<std::string, int64_t>& symbols);
 
 /// Runs a kernel; returns its code.
-using Runner = std::function<int32_t(const kernel::Kernel&, std::span<const kernel::Argument>, std::span<const int64_t>)>;
+using Runner =
+    std::function<int32_t(const kernel::Kernel&, std::span<const kernel::Argument>, std::span<const int64_t>)>;
 
 /// Logical values of all inputs, seeded.
 std::vector<std::vector<float>> random_inputs(const Case& c);
 /// Logical values of the result 0 of `problem`'s kernel on these inputs.
-std::vector<float> run(const Problem& problem, const kernel::Kernel& kernel, const std::vector<std::vector<float>>& inputs,
-                       const std::map<std::string, int64_t>& symbols, const Runner& runner);
+std::vector<float> run(const Problem& problem, const kernel::Kernel& kernel,
+                       const std::vector<std::vector<float>>& inputs, const std::map<std::string, int64_t>& symbols,
+                       const Runner& runner);
 /// Largest |a - b| / (1 + |b|); infinite for NaN or different sizes.
 double difference(const std::vector<float>& a, const std::vector<float>& b);
 
