@@ -50,9 +50,7 @@ class Executable {
   Lowered lowered_;
   backends::CompileStatistics statistics_;
   double build_seconds_ = 0;
-  std::unique_ptr<backends::KernelLibrary> library_;
-  std::vector<std::shared_ptr<const void>> aligned_constants_;
-  cuvil_model* model_ = nullptr;
+  cuvil_model* model_ = nullptr;  ///< owns code and constants
 };
 
 /// Compiles for this machine and loads the code. Throws cuvil::Error.

@@ -79,8 +79,7 @@ ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target) {
   }
   // Constants whose every user took a packed copy are dead now: a weight must not be resident twice.
   for (ir::Node* node : nodes)
-    if (ops::def(*node).is(ops::kConstant) && graph.unused(node->output()))
-      graph.erase(node);
+    if (ops::def(*node).is(ops::kConstant) && graph.unused(node->output())) graph.erase(node);
   return graph;
 }
 

@@ -68,9 +68,12 @@ WindowAttributes window(OpContext& c, const Ints& kernel, int rank, const Shape&
   const Ints pads = attr("pads", 2 * n, 0);
   w.pads = n == 1 ? Ints{0, pads[0], 0, pads[1]} : pads;
   const std::string mode = c.attr_string("auto_pad", "NOTSET");
-  if (mode == "VALID") w.pads.assign(4, 0);
-  else if (mode == "SAME_UPPER" || mode == "SAME_LOWER") same_pads(c, {image[2], image[3]}, w, mode == "SAME_UPPER");
-  else if (mode != "NOTSET") c.malformed("auto_pad '" + mode + "' is not defined");
+  if (mode == "VALID")
+    w.pads.assign(4, 0);
+  else if (mode == "SAME_UPPER" || mode == "SAME_LOWER")
+    same_pads(c, {image[2], image[3]}, w, mode == "SAME_UPPER");
+  else if (mode != "NOTSET")
+    c.malformed("auto_pad '" + mode + "' is not defined");
   return w;
 }
 
@@ -115,7 +118,8 @@ void conv_transpose(OpContext& c) {
       const Dim& in = x->type.shape[i + 2];
       if (!in.is_const()) c.unsupported("ConvTranspose with output_shape or auto_pad and symbolic image sizes");
       const int64_t size = given ? want[i] : in.value() * wa.strides[i];
-      const int64_t total = wa.strides[i] * (in.value() - 1) + out_pads[i] + (wa.kernel[i] - 1) * wa.dilations[i] + 1 - size;
+      const int64_t total =
+          wa.strides[i] * (in.value() - 1) + out_pads[i] + (wa.kernel[i] - 1) * wa.dilations[i] + 1 - size;
       const int64_t half = total / 2;
       wa.pads[i] = upper ? half : total - half;
       wa.pads[i + 2] = total - wa.pads[i];
@@ -165,10 +169,10 @@ ir::Value* scaled(OpContext& c, ir::Value* v, double factor) {
   return c.b.add("Mul", {v, c.b.constant(ir::Tensor::scalar(v->type.dtype, factor))});
 }
 void gemm(OpContext& c) {
-  ir::Value* y = c.b.add("MatMul", {c.in(0), c.in(1)},
-                         {{"transpose_a", int64_t{c.attr_int("transA", 0) != 0}},
-                          {"transpose_b", int64_t{c.attr_int("transB", 0) != 0}}},
-                         c.has(2) ? "" : c.out_name());
+  ir::Value* y = c.b.add(
+      "MatMul", {c.in(0), c.in(1)},
+      {{"transpose_a", int64_t{c.attr_int("transA", 0) != 0}}, {"transpose_b", int64_t{c.attr_int("transB", 0) != 0}}},
+      c.has(2) ? "" : c.out_name());
   y = scaled(c, y, c.attr_float("alpha", 1));
   const double beta = c.attr_float("beta", 1);
   if (c.has(2) && beta != 0) y = c.b.add("Add", {y, scaled(c, c.in(2), beta)}, {}, c.out_name());
@@ -250,7 +254,8 @@ void resize(OpContext& c) {
     if (policy != "stretch") {
       double ratio = 0;
       for (size_t i = 0; i < sizes.size(); ++i) {
-        if (!in[at(i)].is_const() || !sizes[i].is_const()) c.unsupported("Resize that keeps the aspect ratio of symbolic sizes");
+        if (!in[at(i)].is_const() || !sizes[i].is_const())
+          c.unsupported("Resize that keeps the aspect ratio of symbolic sizes");
         const double r = static_cast<double>(sizes[i].value()) / static_cast<double>(in[at(i)].value());
         ratio = i == 0 ? r : policy == "not_larger" ? std::min(ratio, r) : std::max(ratio, r);
       }
@@ -272,9 +277,12 @@ void resize(OpContext& c) {
       if (!(given[i] > 0) || !std::isfinite(given[i])) c.malformed("Resize: scales must be positive");
       scales[at(i)] = given[i];
       const Dim& d = in[at(i)];
-      if (d.is_const()) out[at(i)] = Dim(static_cast<int64_t>(std::floor(static_cast<double>(d.value()) * given[i])));
-      else if (given[i] == std::floor(given[i])) out[at(i)] = d * Dim(static_cast<int64_t>(given[i]));
-      else c.unsupported("Resize of a symbolic size by " + std::to_string(given[i]) + ", which is no integer");
+      if (d.is_const())
+        out[at(i)] = Dim(static_cast<int64_t>(std::floor(static_cast<double>(d.value()) * given[i])));
+      else if (given[i] == std::floor(given[i]))
+        out[at(i)] = d * Dim(static_cast<int64_t>(given[i]));
+      else
+        c.unsupported("Resize of a symbolic size by " + std::to_string(given[i]) + ", which is no integer");
     }
     explicit_scales = true;
   }

@@ -21,7 +21,8 @@ void reduce(OpContext& c) {
   if (axes.empty())
     for (int i = 0; i < rank; ++i) axes.push_back(i);
   for (int64_t& a : axes) a = c.axis(a, rank);
-  c.out(0, c.b.add(op, {c.in(0)}, {{"axes", axes}, {"keepdims", int64_t{c.attr_int("keepdims", 1) != 0}}}, c.out_name()));
+  c.out(0,
+        c.b.add(op, {c.in(0)}, {{"axes", axes}, {"keepdims", int64_t{c.attr_int("keepdims", 1) != 0}}}, c.out_name()));
 }
 
 void arg(OpContext& c) {
@@ -43,9 +44,9 @@ void cum_sum(OpContext& c) {
 }
 
 const Mapping kMappings[] = {
-    {"ReduceSum", reduce},       {"ReduceMean", reduce},         {"ReduceMax", reduce},       {"ReduceMin", reduce},
-    {"ReduceProd", reduce},      {"ReduceL1", reduce},           {"ReduceL2", reduce},        {"ReduceLogSum", reduce},
-    {"ReduceLogSumExp", reduce}, {"ReduceSumSquare", reduce},    {"ArgMax", arg},             {"ArgMin", arg},
+    {"ReduceSum", reduce},       {"ReduceMean", reduce},      {"ReduceMax", reduce}, {"ReduceMin", reduce},
+    {"ReduceProd", reduce},      {"ReduceL1", reduce},        {"ReduceL2", reduce},  {"ReduceLogSum", reduce},
+    {"ReduceLogSumExp", reduce}, {"ReduceSumSquare", reduce}, {"ArgMax", arg},       {"ArgMin", arg},
     {"CumSum", cum_sum},
 };
 
