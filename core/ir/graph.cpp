@@ -20,6 +20,17 @@ void for_each_results(Region& region, F&& f) {
     for (Region& inner : n->regions) for_each_results(inner, f);
 }
 
+/// Removes all nodes, users before producers, so that every list of users stays right.
+void empty(Region& region) {
+  region.results.clear();
+  while (!region.nodes.empty()) {
+    Node& last = *region.nodes.back();
+    for (Region& inner : last.regions) empty(inner);
+    last.clear_inputs();
+    region.nodes.pop_back();
+  }
+}
+
 bool erase_from(Region& region, Node* node) {
   for (auto it = region.nodes.begin(); it != region.nodes.end(); ++it) {
     if (it->get() == node) {
@@ -114,13 +125,7 @@ bool Graph::unused(const Value* value) const { return value->users.empty() && !i
 
 void Graph::erase(Node* node) {
   for (const auto& v : node->outputs) CUVIL_CHECK(unused(v.get()), "an erased node's value is still used: " + v->name);
-  for (Region& r : node->regions) {
-    r.results.clear();
-    while (!r.nodes.empty()) {  // users before producers, so that every list of users stays right
-      r.nodes.back()->clear_inputs();
-      r.nodes.pop_back();
-    }
-  }
+  for (Region& r : node->regions) empty(r);
   node->clear_inputs();
   CUVIL_CHECK(erase_from(body, node), "the erased node is not in this graph");
 }

@@ -136,8 +136,8 @@ class Graph {
 const Tensor* constant_of(const Value* value);
 
 // ---- text form (print.cpp, parse.cpp); docs/cir.md
-/// Round-trips through parse(). Constants of more than 16 elements print as dense<"HEX"> with `full`, and without it as
-/// dense<...> plus a hash, which parse() refuses with a clear message.
+/// Round-trips through parse(), ids of nodes apart. Constants of more than 16 elements print as dense<TYPE, 0xHEX> with
+/// `full`, and without it as dense<TYPE, #HASH>, which parse() refuses with a clear message.
 std::string print(const Graph& graph, bool full = true);
 /// Throws ModelError with line and column. Any bytes are safe to pass.
 Graph parse(std::string_view text, std::string source = "");
@@ -145,5 +145,7 @@ Graph parse(std::string_view text, std::string source = "");
 /// Structural rules (verify.cpp): unique names and ids, defs before uses, users lists right, layouts valid for ranks,
 /// symbols bound by inputs. Operator rules are ops::check (core/ops/op.h). Throws InternalError naming node and rule.
 void verify(const Graph& graph);
+/// The first broken rule in words, or nothing.
+std::optional<std::string> find_violation(const Graph& graph);
 
 }  // namespace cuvil::ir
