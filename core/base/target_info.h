@@ -10,7 +10,7 @@ namespace cuvil {
 
 enum class Arch : uint8_t { x86_64, aarch64 };
 
-/// Everything a schedule may ask of a target. Two targets with equal key() get the same code.
+/// Everything a schedule may ask of a target. For targets with equal key() a kernel becomes the same code.
 struct TargetInfo {
   Arch arch = Arch::x86_64;
   std::string name;           ///< what the user asked for: "host", "x86-64-v3", "x86-64-v4", "aarch64", ...
@@ -24,11 +24,11 @@ struct TargetInfo {
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 8 << 20;
-  int cores = 1;  ///< of the host, after cgroup limits; 1 for a named target
+  int cores = 1;  ///< of the host, by this process's affinity; 1 for a named target
 
   int lanes_f32() const { return vector_bytes / 4; }
   bool has(int feature) const { return (features >> feature) & 1; }
-  /// Canonical text of all that changes generated code: part of the cache key.
+  /// Canonical text of all that changes the code generated for a kernel: part of the cache key.
   std::string key() const;
 
   /// The machine this process runs on (CPUID, HWCAP; cache sizes from sysfs with safe defaults).
