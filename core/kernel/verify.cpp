@@ -277,24 +277,20 @@ class Verifier {
       check(s.begin.is_const_int(0) && s.step == 1 && s.end->op == Op::const_int,
             "a gpu_thread loop runs from 0 by 1 to a constant");
       check(std::find(axes_.begin(), axes_.end(), s.loop) == axes_.end(), "a thread axis occurs once in a nest");
-      const bool nested = std::any_of(s.body.begin(), s.body.end(), [](const Stmt& inner) {
-        return inner && inner->kind == StmtKind::loop && is_thread_loop(inner->loop);
-      });
-      check(!nested || s.body.size() == 1 || !contains_barrier(s.body),
-            "gpu_thread loops around a barrier nest directly");
-      check(!contains_barrier(s.body) || axes_.empty() || (branches_ == 0 && serial_in_threads_ == 0),
+      const StmtNode* parent = around_.size() > 1 ? around_[around_.size() - 2] : nullptr;
+      const bool direct = parent && parent->kind == StmtKind::loop && is_thread_loop(parent->loop);
+      check(axes_.empty() || (direct && parent->body.size() == 1) || !contains_barrier(s.body),
             "gpu_thread loops around a barrier nest directly");
     }
     const Mark m = mark();
     bind(s.variable, s.loop == LoopKind::unroll, threads || differs);
     const bool outer_vector = in_vector_loop_, outer_differs = loop_differs_;
-    const int outer_branches = branches_, outer_serial = serial_in_threads_;
+    const int outer_branches = branches_;
     in_vector_loop_ = s.loop == LoopKind::vector;
     if (threads) {
-      if (axes_.empty()) branches_ = serial_in_threads_ = 0;
+      if (axes_.empty()) branches_ = 0;
       axes_.push_back(s.loop);
     } else if (!axes_.empty()) {
-      ++serial_in_threads_;
       loop_differs_ = loop_differs_ || differs;
     }
     body(s.body);
@@ -302,7 +298,6 @@ class Verifier {
     in_vector_loop_ = outer_vector;
     loop_differs_ = outer_differs;
     branches_ = outer_branches;
-    serial_in_threads_ = outer_serial;
     release(m);
   }
 
@@ -342,7 +337,6 @@ class Verifier {
   std::unordered_set<const ExprNode*> seen_;  ///< nodes of the statement's expression, asked but never listed
   std::vector<LoopKind> axes_;                ///< gpu_thread loops around this place
   int branches_ = 0;                          ///< branches around this place, within the outermost thread loop
-  int serial_in_threads_ = 0;                 ///< other loops around it, within the outermost thread loop
   bool loop_differs_ = false;                 ///< one of these has bounds that differ between threads
   bool in_vector_loop_ = false;
 };
