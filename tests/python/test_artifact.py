@@ -4,10 +4,9 @@ import os
 import subprocess
 import sys
 
+import cuvil
 import numpy as np
 import pytest
-
-import cuvil
 from cuvil.cli import main
 
 
@@ -95,7 +94,9 @@ def test_command_line_from_model_to_outputs(conv_model, tmp_path):
     np.save(tmp_path / "x.npy", np.ones((2, 3, 18, 14), np.float32))
 
     def cuvil_command(*args):
-        return subprocess.run([sys.executable, "-m", "cuvil", *map(str, args)], capture_output=True, text=True, env=os.environ)
+        return subprocess.run(
+            [sys.executable, "-m", "cuvil", *map(str, args)], capture_output=True, text=True, env=os.environ
+        )
 
     done = cuvil_command("compile", model, "-o", artifact)
     assert done.returncode == 0, done.stderr

@@ -4,12 +4,11 @@ import copy
 import pickle
 import threading
 
+import cuvil
 import numpy as np
 import onnxruntime as ort
 import pytest
 from onnx import helper
-
-import cuvil
 
 
 def reference(model, feeds):
@@ -26,9 +25,7 @@ def test_conv_net_agrees_with_onnx_runtime_for_several_batches(conv_model, rng):
 def test_backends_agree(conv_model, rng):
     graph = cuvil.import_onnx(conv_model)
     x = rng.standard_normal((2, 3, 18, 14)).astype(np.float32)
-    np.testing.assert_allclose(
-        cuvil.build(graph)(x), cuvil.build(graph, target="reference")(x), rtol=2e-5, atol=2e-5
-    )
+    np.testing.assert_allclose(cuvil.build(graph)(x), cuvil.build(graph, target="reference")(x), rtol=2e-5, atol=2e-5)
 
 
 def test_strict_numerics_agrees(conv_model, rng):
@@ -127,7 +124,13 @@ def test_what_is_not_there_is_refused_by_name(conv_model):
     ]:
         with pytest.raises(cuvil.UnsupportedError, match=text):
             cuvil.build(graph, **kwargs)
-    for function in (cuvil.compile, cuvil.import_torch, cuvil.import_tflite, cuvil.import_tensorflow, cuvil.QATRecompile):
+    for function in (
+        cuvil.compile,
+        cuvil.import_torch,
+        cuvil.import_tflite,
+        cuvil.import_tensorflow,
+        cuvil.QATRecompile,
+    ):
         with pytest.raises(NotImplementedError):
             function()
 

@@ -1,12 +1,11 @@
 """The ONNX importer: what it reads, and what it says about what it cannot read."""
 
+import cuvil
 import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
-
-import cuvil
 
 
 def check(model, feeds, rtol=1e-5):
@@ -147,8 +146,7 @@ def test_functions_of_the_model_are_inlined(rng):
         [helper.make_node("LeakyRelu", ["a"], ["l"]), helper.make_node("Add", ["l", "a"], ["b"])],
         [helper.make_opsetid("", 18)], ["alpha"],
     )  # fmt: skip
-    function.node[0].attribute.append(helper.make_attribute_ref_name(
-        helper.make_attribute("alpha", 0.0), "alpha"))
+    function.node[0].attribute.append(helper.make_attribute_ref_name(helper.make_attribute("alpha", 0.0), "alpha"))
     graph = helper.make_graph(
         [helper.make_node("Scale", ["x"], ["y"], domain="local", alpha=0.5)], "g",
         [helper.make_tensor_value_info("x", 1, [5])], [helper.make_tensor_value_info("y", 1, [5])])  # fmt: skip
