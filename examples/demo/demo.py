@@ -13,10 +13,9 @@ import sys
 import time
 from pathlib import Path
 
+import cuvil
 import numpy as np
 from picture import boxes_of, draw, mark, to_input
-
-import cuvil
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +25,9 @@ def detector() -> Path:
     spec = importlib.util.find_spec("rapidocr")
     models = sorted((Path(spec.origin).parent / "models").glob("*det*.onnx")) if spec and spec.origin else []
     if not models:
-        sys.exit("demo: the package rapidocr, which ships the detector, is not installed; run ./dev demo, it installs it")
+        sys.exit(
+            "demo: the package rapidocr, which ships the detector, is not installed; run ./dev demo, it installs it"
+        )
     return models[0]
 
 
@@ -36,7 +37,9 @@ def say(text: str) -> None:
 
 def peak_of(code: str, *args: str) -> dict[str, float]:
     """Runs Python code in a process of its own; it prints a JSON object, to which its peak memory is added."""
-    code += "\nimport resource; r['rss'] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024; print(json.dumps(r))"
+    code += (
+        "\nimport resource; r['rss'] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024; print(json.dumps(r))"
+    )
     done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.strip().splitlines()[-1])
 
@@ -77,7 +80,9 @@ def side_by_side(runs: dict, rounds: int = 9, each: int = 3) -> dict[str, list[f
 
 def native(runner: Path, artifact: Path, x: Path, y: Path) -> str:
     """The same from the .cvl in the C++ runner: no Python, no compiler in that process."""
-    done = subprocess.run([runner, artifact, "--input", f"x={x}", "--output", y, "--repeat", "20"], capture_output=True, text=True)
+    done = subprocess.run(
+        [runner, artifact, "--input", f"x={x}", "--output", y, "--repeat", "20"], capture_output=True, text=True
+    )
     if done.returncode != 0:
         sys.exit(f"demo: {runner.name} failed: {done.stderr}")
     return done.stdout
@@ -87,7 +92,9 @@ def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--out", type=Path, default=ROOT / "demo_out")
     ap.add_argument("--runner", type=Path, default=ROOT / "build/release/examples/cpp_runner/cpp_runner")
-    ap.add_argument("--threads", type=int, default=None, help="of all contestants; default: all cores this process may use")
+    ap.add_argument(
+        "--threads", type=int, default=None, help="of all contestants; default: all cores this process may use"
+    )
     a = ap.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
     threads = a.threads or len(os.sched_getaffinity(0))

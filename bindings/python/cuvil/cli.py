@@ -55,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         help=f"comma-separated machines: host, {', '.join(_core.target_names())}; default: host and its baseline",
     )
-    c.add_argument("--shape", action="append", default=[], metavar="INPUT=1,3,640,640", help="fix the sizes of an input")
+    c.add_argument(
+        "--shape", action="append", default=[], metavar="INPUT=1,3,640,640", help="fix the sizes of an input"
+    )
     c.add_argument("--precision", default="fp32", help="fp32 (others are not there yet)")
     c.add_argument("--numerics", default="default", choices=["default", "strict"])
     c.add_argument(
