@@ -111,6 +111,12 @@ Coords Coords::moved(int a, const Expr& factor, const Expr& offset) const {
   return c;
 }
 
+Coords Coords::shifted(int a, const Expr& offset, bool blocked) const {
+  const bool aligned = offset->op == k::Op::const_int && offset->int_value % lanes == 0;
+  if (a != axis || !blocked || aligned) return moved(a, Expr(1), offset);
+  return with(a, at(a) + offset);
+}
+
 Coords Coords::only(const Expr& condition) const {
   Coords c = *this;
   if (condition.type().is_vector())

@@ -42,8 +42,12 @@ struct Coords {
   kernel::Expr predicate() const;
   /// The same position with another index on axis `a` (which stops being the vector's axis).
   Coords with(int a, kernel::Expr value) const;
-  /// index[a] * factor + offset: stays a run of neighbours where factor is 1, else becomes a vector of positions.
+  /// index[a] * factor + offset: stays a run of neighbours where factor is 1, else becomes a vector of positions. Along
+  /// a blocked axis only by multiples of the lanes; shifted() takes any offset.
   Coords moved(int a, const kernel::Expr& factor, const kernel::Expr& offset) const;
+  /// index[a] + offset, for a tensor that may be blocked along `a`: a vector of positions unless the offset is known to
+  /// keep runs aligned.
+  Coords shifted(int a, const kernel::Expr& offset, bool blocked) const;
   /// Turned off additionally where `condition` (a scalar or a vector bool) is false.
   Coords only(const kernel::Expr& condition) const;
 };

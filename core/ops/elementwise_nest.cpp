@@ -24,7 +24,9 @@ std::optional<Alignment> align(const ir::Type& t, const ir::Type& out) {
   const size_t rank = out.shape.size(), shift = rank - t.shape.size();
   const Shape physical = out.layout.physical_shape(out.shape);
   std::vector<bool> has(rank, false);  // per logical axis of the result
-  for (size_t a = shift; a < rank; ++a) has[a] = t.shape[a - shift] == out.shape[a];
+  // Sizes that may differ by their symbols only are assumed equal (InferContext::require_equal).
+  for (size_t a = shift; a < rank; ++a)
+    has[a] = t.shape[a - shift] == out.shape[a] || t.shape[a - shift].as_const() != 1;
   std::vector<int> axis_of;  // of each physical dimension
   for (size_t p = 0; p < rank; ++p)
     axis_of.push_back(out.layout.order.empty() ? static_cast<int>(p) : out.layout.order[p]);

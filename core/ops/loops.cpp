@@ -105,7 +105,7 @@ void for_each(LowerContext& c, const ir::Type& space, const Walk& walk,
   const int axis = rank == 0 ? -1 : blocked ? layout.blocks[0].axis : order.back();
   const int limit = std::min(walk.max_lanes, c.lanes());
   int lanes = 1;
-  if (axis >= 0 && !(walk.avoid_axis >= 0 && axis >= walk.avoid_axis))
+  if (axis >= 0)
     lanes =
         blocked ? std::min(limit, layout.blocks[0].size) : fitting_lanes(space.shape[static_cast<size_t>(axis)], limit);
   if (layout.blocks.size() > 1) lanes = 1;

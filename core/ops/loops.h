@@ -38,7 +38,6 @@ class Register {
 struct Walk {
   int64_t grain = 4096;  ///< elements of a task: fewer for expensive ones
   int max_lanes = 64;    ///< 1: scalars
-  int avoid_axis = -1;   ///< no vectors along this axis and those after it (the body needs their index as a scalar)
 };
 /// Adds a phase that visits every element of a tensor of type `space` once, in its physical order, in vectors along the
 /// axis that is contiguous in it: the last axis, or a blocked one. The body gets logical coordinates.

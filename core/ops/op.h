@@ -64,8 +64,8 @@ struct InferContext {
   /// Throws ShapeError naming the node.
   [[noreturn]] void fail(const std::string& what) const;
 
-  /// Sizes that must agree. Numbers that differ fail now. Where symbols keep it open, agreement is assumed, and noted as
-  /// a requirement that the runtime checks for every new shape: ShapeError there, never a wrong answer.
+  /// Sizes that must agree. Numbers that differ fail now. Where symbols keep it open, agreement is assumed, and noted
+  /// as a requirement that the runtime checks for every new shape: ShapeError there, never a wrong answer.
   void require_equal(const Dim& a, const Dim& b, const std::string& what) const;
   std::vector<std::pair<Dim, Dim>>* requirements = nullptr;  ///< where to note them; null = nowhere
 };

@@ -39,12 +39,12 @@ Dim Window::out_size(const InferContext& c, const Dim& in, int d, bool ceil) con
 bool Window::padded() const { return pads[0] || pads[1] || pads[2] || pads[3]; }
 
 void Window::for_each_tap(LowerContext& c, const Coords& at, const Dim& h, const Dim& w,
-                          const std::function<void(const Coords&, Expr, Expr)>& body) const {
+                          const std::function<void(const Coords&, Expr, Expr)>& body, bool overhang) const {
   c.b().loop("ky", Expr(kernel[0]), [&](Expr ky) {
     c.b().loop("kx", Expr(kernel[1]), [&](Expr kx) {
       Coords tap = at.moved(2, Expr(strides[0]), ky * Expr(dilations[0]) - Expr(pads[0]));
       tap = tap.moved(3, Expr(strides[1]), kx * Expr(dilations[1]) - Expr(pads[1]));
-      if (padded()) {
+      if (padded() || overhang) {
         const Expr y = tap.at(2), x = tap.at(3);
         tap = tap.only((y >= Expr(0)) & (y < c.dim(h))).only((x >= Expr(0)) & (x < c.dim(w)));
       }

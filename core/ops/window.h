@@ -24,9 +24,11 @@ struct Window {
   bool padded() const;
 
   /// Loops over the window of the output position `at` ([n, channel, y, x]); the body gets the input position, turned
-  /// off where it is outside of the image of h x w, and the tap's indices.
+  /// off where it is outside of the image of h x w, and the tap's indices. `overhang`: windows may end behind the image
+  /// without padding (ceil mode).
   void for_each_tap(LowerContext& c, const Coords& at, const Dim& h, const Dim& w,
-                    const std::function<void(const Coords&, kernel::Expr ky, kernel::Expr kx)>& body) const;
+                    const std::function<void(const Coords&, kernel::Expr ky, kernel::Expr kx)>& body,
+                    bool overhang = false) const;
 };
 /// Checks lengths and signs of a node's window attributes.
 Window window_of(const InferContext& c, Ints kernel);
