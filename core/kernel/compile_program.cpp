@@ -260,7 +260,7 @@ class Compiler {
   uint32_t access(const BufferInfo& b, std::span<const Expr> indices, Type value, const Expr& mask, const char* verb) {
     AccessPlan plan;
     plan.buffer = buffers_.at(&b);
-    for (const Expr& i : indices) plan.indices.push_back(expr(i).place);
+    for (size_t i = 0; i < indices.size(); ++i) plan.indices[i] = expr(indices[i]).place;
     plan.masked = static_cast<bool>(mask);
     if (mask) plan.mask = expr(mask).place;
     const bool gather = !indices.empty() && indices[0].type().is_vector();

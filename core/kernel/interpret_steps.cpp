@@ -66,13 +66,38 @@ void dot_bf16(const Machine& m, const Step& s) {
   }
 }
 
-/// Offset of the element that scalar indices name.
-int64_t element(const Machine& m, const AccessPlan& a, const BufferState& b) {
+/// Offset of the element that scalar indices name. The rank is a constant: this is where an interpreted kernel spends
+/// its time.
+template <uint32_t kRank>
+int64_t element_of(const Machine& m, const AccessPlan& a, const BufferState& b) {
   int64_t offset = 0;
-  const uint32_t* place = a.indices.data();
-  for (uint32_t d = 0; d < b.rank; ++d) {
+  const uint32_t* place = a.indices;
+#pragma GCC unroll 4
+  for (uint32_t d = 0; d < kRank; ++d) {
     const int64_t i = as<int64_t>(m.frame + place[d]);
-    if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(b.extents[d])) report_index(m, a, d, i);
+    if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(b.extents[d])) [[unlikely]]
+      report_index(m, a, d, i);
+    offset += i * b.strides[d];
+  }
+  return offset;
+}
+int64_t element(const Machine& m, const AccessPlan& a, const BufferState& b) {
+  switch (b.rank) {
+    case 1:
+      return element_of<1>(m, a, b);
+    case 2:
+      return element_of<2>(m, a, b);
+    case 3:
+      return element_of<3>(m, a, b);
+    case 4:
+      return element_of<4>(m, a, b);
+    default:
+      break;
+  }
+  int64_t offset = 0;
+  for (uint32_t d = 0; d < b.rank; ++d) {
+    const int64_t i = as<int64_t>(m.frame + a.indices[d]);
+    if (i < 0 || i >= b.extents[d]) report_index(m, a, d, i);
     offset += i * b.strides[d];
   }
   return offset;
@@ -150,6 +175,8 @@ Stop run_threads(const Machine& m, const ThreadNest& nest, const Step* first) {
 
 Stop run_steps(Machine& m, const Step* step) {
   unsigned char* const frame = m.frame;
+  const AccessPlan* const accesses = m.code->accesses.data();
+  BufferState* const buffers = m.buffers;
   for (;;) {
     const Step& s = *step;
     switch (s.code) {
@@ -197,29 +224,29 @@ Stop run_steps(Machine& m, const Step* step) {
         dot_bf16(m, s);
         break;
       case Code::load: {
-        const AccessPlan& a = m.code->accesses[s.a];
-        const BufferState& b = m.buffers[a.buffer];
+        const AccessPlan& a = accesses[s.a];
+        const BufferState& b = buffers[a.buffer];
         const int64_t i = element(m, a, b);
         if (b.stamps && b.stamps[i] != b.generation) report_unwritten(m, a, i);
         move(frame + s.dst, b.data + i * s.count, s.count);
         break;
       }
       case Code::load_lanes:
-        load_lanes(m, m.code->accesses[s.a], frame + s.dst);
+        load_lanes(m, accesses[s.a], frame + s.dst);
         break;
       case Code::store: {
-        const AccessPlan& a = m.code->accesses[s.a];
-        const BufferState& b = m.buffers[a.buffer];
+        const AccessPlan& a = accesses[s.a];
+        const BufferState& b = buffers[a.buffer];
         const int64_t i = element(m, a, b);
         if (b.stamps) b.stamps[i] = b.generation;
         move(b.data + i * s.count, frame + s.b, s.count);
         break;
       }
       case Code::store_lanes:
-        store_lanes(m, m.code->accesses[s.a], frame + s.b);
+        store_lanes(m, accesses[s.a], frame + s.b);
         break;
       case Code::alloc:
-        begin_generation(m.buffers[s.a]);
+        begin_generation(buffers[s.a]);
         break;
       case Code::loop_enter:
         as<int64_t>(frame + s.dst) = as<int64_t>(frame + s.a);

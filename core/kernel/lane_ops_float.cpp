@@ -5,15 +5,35 @@ namespace cuvil::kernel::lanes {
 namespace {
 
 template <class T>
-void fma_lanes(void* out, const void* a, const void* b, const void* c, int n) {
+void fma_narrow(void* out, const void* a, const void* b, const void* c, int n) {
   auto* o = static_cast<T*>(out);
   const auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *z = static_cast<const T*>(c);
-  for (int i = 0; i < n; ++i) {
-    if constexpr (kNarrow<T>) {
-      o[i] = T::round(fma_to_odd(x[i].value(), y[i].value(), z[i].value()));
-    } else {
-      o[i] = std::fma(x[i], y[i], z[i]);
-    }
+  for (int i = 0; i < n; ++i) o[i] = T::round(fma_to_odd(x[i].value(), y[i].value(), z[i].value()));
+}
+template <class T>
+void fma_wide(void* out, const void* a, const void* b, const void* c, int n) {
+  auto* o = static_cast<T*>(out);
+  const auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *z = static_cast<const T*>(c);
+  for (int i = 0; i < n; ++i) o[i] = std::fma(x[i], y[i], z[i]);
+}
+#if defined(__x86_64__)
+/// The same by the machine's instruction, where libm would be called for every lane.
+template <class T>
+__attribute__((target("avx2,fma"))) void fma_hardware(void* out, const void* a, const void* b, const void* c, int n) {
+  auto* o = static_cast<T*>(out);
+  const auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *z = static_cast<const T*>(c);
+  for (int i = 0; i < n; ++i) o[i] = std::fma(x[i], y[i], z[i]);
+}
+#endif
+template <class T>
+LaneFn fma_lanes() {
+  if constexpr (kNarrow<T>) {
+    return fma_narrow<T>;
+  } else {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2")) return fma_hardware<T>;
+#endif
+    return fma_wide<T>;
   }
 }
 
@@ -44,7 +64,7 @@ LaneFn of(Op op) {
     case Op::max:
       return binary<T, T>([](auto a, auto b) { return a != a ? a : b != b ? b : a > b ? a : b; });
     case Op::fma:
-      return fma_lanes<T>;
+      return fma_lanes<T>();
     case Op::neg:
       return unary<T, T>([](auto a) { return -a; });
     case Op::abs:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel/expr_rules.h"
 #include "core/kernel/ir.h"
 #include "core/kernel/scalar.h"
 
@@ -59,8 +60,8 @@ struct AccessPlan {
   uint32_t lanes = 1;  ///< of the value
   bool masked = false;
   uint32_t mask = 0;
-  std::vector<uint32_t> indices;  ///< frame offsets
-  std::string what;               ///< "load of a", for errors
+  uint32_t indices[kMaxRank] = {};  ///< frame offsets
+  std::string what;                 ///< "load of a", for errors
 };
 
 /// A buffer's place and shape are known when the kernel runs.

@@ -157,9 +157,15 @@ class Verifier {
   }
   template <class F>
   void only(const Expr& e, const std::string& what, const std::string& of, const F& allowed) {
+    seen_.clear();
+    only_below(e, what, of, allowed);
+  }
+  template <class F>
+  void only_below(const Expr& e, const std::string& what, const std::string& of, const F& allowed) {
+    if (!e->args.empty() && !seen_.insert(e.get()).second) return;
     check(e->op != Op::load && (e->op != Op::var || allowed(*find(e->variable))),
           [&] { return what + " is made of " + of; });
-    for (const Expr& a : e->args) only(a, what, of, allowed);
+    for (const Expr& a : e->args) only_below(a, what, of, allowed);
   }
 
   void buffer(const BufferInfo& b) {
