@@ -50,6 +50,7 @@ typedef int32_t (*cuvil_kernel_fn)(const void* const* buffers, const int64_t* di
 
 /* Codes a kernel may return. */
 #define CUVIL_KERNEL_INDEX_OUT_OF_RANGE 1
+#define CUVIL_KERNEL_BROKEN 2 /* the interpreter found an access outside a buffer, or of memory never written */
 
 /*
  * Arena buffers, constants and scratch start at a multiple of this many bytes (plus the byte offset that the plan gives

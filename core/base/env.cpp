@@ -29,4 +29,12 @@ std::optional<std::string> get(std::string_view name) {
   throw_internal("environment variable " + std::string(name) + " is not in the table of core/base/env.cpp");
 }
 
+std::string cache_folder() {
+  if (const auto folder = get("CUVIL_CACHE_DIR")) return *folder == "off" ? "" : *folder;
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  if (xdg && *xdg == '/') return std::string(xdg) + "/cuvil";
+  const char* home = std::getenv("HOME");
+  return home && *home == '/' ? std::string(home) + "/.cache/cuvil" : "";
+}
+
 }  // namespace cuvil::env

@@ -18,4 +18,7 @@ extern const int kVariableCount;
 /// Value of a variable of the table; nullopt if unset or empty. Throws an internal error for a name not in the table.
 std::optional<std::string> get(std::string_view name);
 
+/// The folder that CUVIL_CACHE_DIR names, or its default; empty if "off", or if there is no home folder.
+std::string cache_folder();
+
 }  // namespace cuvil::env

@@ -121,8 +121,7 @@ void Emitter::collect_scopes(const kernel::Phase& phase) {
         if (s.kind == kernel::StmtKind::store) access(s.buffer, s.indices, s.value.type());
       },
       [&](const kernel::ExprNode& e) {
-        if (e.op == kernel::Op::load)
-          access(e.buffer, std::span(e.args).first(e.buffer->shape.size()), e.type);
+        if (e.op == kernel::Op::load) access(e.buffer, std::span(e.args).first(e.buffer->shape.size()), e.type);
       });
 }
 

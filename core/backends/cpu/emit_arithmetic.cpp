@@ -105,7 +105,8 @@ Emitter::Value* Emitter::narrow_fma(std::span<Value* const> v, DType dtype) {
   for (Value* x : v) {
     Value* f = widen(x, dtype);
     llvm::Type* d = b_.getDoubleTy();
-    if (auto* t = llvm::dyn_cast<llvm::FixedVectorType>(f->getType())) d = llvm::FixedVectorType::get(d, t->getNumElements());
+    if (auto* t = llvm::dyn_cast<llvm::FixedVectorType>(f->getType()))
+      d = llvm::FixedVectorType::get(d, t->getNumElements());
     wide.push_back(b_.CreateFPExt(f, d));
   }
   Value* p = b_.CreateFMul(wide[0], wide[1]);
@@ -113,7 +114,8 @@ Emitter::Value* Emitter::narrow_fma(std::span<Value* const> v, DType dtype) {
   Value* back = b_.CreateFSub(s, p);
   Value* error = b_.CreateFAdd(b_.CreateFSub(p, b_.CreateFSub(s, back)), b_.CreateFSub(wide[2], back));
   llvm::Type* i64 = b_.getInt64Ty();
-  if (auto* t = llvm::dyn_cast<llvm::FixedVectorType>(s->getType())) i64 = llvm::FixedVectorType::get(i64, t->getNumElements());
+  if (auto* t = llvm::dyn_cast<llvm::FixedVectorType>(s->getType()))
+    i64 = llvm::FixedVectorType::get(i64, t->getNumElements());
   Value* bits = b_.CreateBitCast(s, i64);
   Value* zero = llvm::Constant::getNullValue(s->getType());
   // An infinite or NaN sum has a NaN error: the ordered comparison leaves it alone.

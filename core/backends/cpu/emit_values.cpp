@@ -27,8 +27,10 @@ Emitter::Value* Emitter::constant(const ExprNode& e) {
   kernel::store_scalar(memory, e.type.dtype, {e.int_value, e.float_value});
   uint64_t bits = 0;
   std::memcpy(&bits, memory, sizeof(bits));
-  if (e.type.dtype == DType::f32) return llvm::ConstantFP::get(context_, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits)));
-  if (e.type.dtype == DType::f64) return llvm::ConstantFP::get(context_, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)));
+  if (e.type.dtype == DType::f32)
+    return llvm::ConstantFP::get(context_, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits)));
+  if (e.type.dtype == DType::f64)
+    return llvm::ConstantFP::get(context_, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)));
   return llvm::ConstantInt::get(t, bits);
 }
 

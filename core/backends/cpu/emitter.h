@@ -31,8 +31,8 @@ class Emitter {
 
   struct Memory {
     kernel::Buffer buffer;
-    Value* base = nullptr;              ///< of its first element; null if split
-    std::vector<kernel::Expr> strides;  ///< in elements of buffer->type
+    Value* base = nullptr;                    ///< of its first element; null if split
+    std::vector<kernel::Expr> strides;        ///< in elements of buffer->type
     std::vector<llvm::AllocaInst*> elements;  ///< reg buffers indexed by constants only: one alloca per element
     llvm::MDNode *scope = nullptr, *others = nullptr;
   };

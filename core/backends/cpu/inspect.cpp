@@ -2,7 +2,6 @@
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
-#include <llvm/MC/MCTargetOptions.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -44,7 +43,6 @@ std::string llvm_ir(const kernel::Kernel& kernel, const TargetInfo& target, bool
 
 std::string assembly(const kernel::Kernel& kernel, const TargetInfo& target) {
   const auto machine = make_machine(target);
-  if (target.arch == Arch::x86_64) machine->Options.MCOptions.OutputAsmVariant = 1;
   llvm::LLVMContext context;
   const auto module = emit_lowered(kernel, target, *machine, context);
   optimize(*module, *machine);

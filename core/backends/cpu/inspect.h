@@ -11,7 +11,7 @@ namespace cuvil::backends::cpu {
 
 /// LLVM IR before or after the optimiser.
 std::string llvm_ir(const kernel::Kernel& kernel, const TargetInfo& target, bool optimized = true);
-/// Assembly, Intel syntax on x86.
+/// Assembly, in AT&T syntax on x86.
 std::string assembly(const kernel::Kernel& kernel, const TargetInfo& target);
 
 /// Writes NAME.kir, NAME.ll and NAME.s for each kernel into the folder, which is made if missing. Throws InternalError
