@@ -79,7 +79,8 @@ class Evaluator {
     for (const ir::Value* in : v->producer->inputs()) operands.push_back(in ? value(in) : Expr());
     Expr result = elementwise_value(*v->producer, std::move(operands));
     if (result.type().lanes != lanes_) result = k::broadcast(result, lanes_);
-    if (v->users.size() > 1) result = b_.let("v", result);
+    // A name of its own: an expression is a tree, and whoever uses the value may do so several times.
+    result = b_.let("v", result);
     return known_[v] = result;
   }
 

@@ -179,7 +179,8 @@ Expr LowerContext::value_at(const ir::Value* value, const Coords& at, const Shap
       operands.push_back(v ? value_at(v, inner, value->type.shape, same ? known : fresh) : Expr());
     result = elementwise_value(*producer, std::move(operands));
     if (result.type().lanes != at.lanes) result = k::broadcast(result, at.lanes);
-    if (value->users.size() > 1) result = builder_.let("v", result);
+    // A name of its own: an expression is a tree, and whoever uses the value may do so several times.
+    result = builder_.let("v", result);
   }
   known[value] = result;
   return result;

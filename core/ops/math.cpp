@@ -44,25 +44,4 @@ Expr remainder(const Expr& a, const Expr& b, bool truncated) {
   return cast({t.dtype, 1}, r);
 }
 
-Expr integer_power(const Expr& base, const Expr& exponent) {
-  const kernel::Type t = base.type();
-  const kernel::Type te = exponent.type();
-  const Expr one = constant(t, 1), zero = constant(t, 0);
-  const int bits = size_of(te.dtype) * 8 - (is_signed_int(te.dtype) ? 1 : 0);
-  Expr result = one, square = base;
-  for (int i = 0; i < bits; ++i) {
-    const Expr bit = make(Op::shr, {exponent, constant(te, i)}) & constant(te, 1);
-    result = select(bit != constant(te, 0), result * square, result);
-    if (i + 1 < bits) square = square * square;
-  }
-  if (!is_signed_int(te.dtype)) return result;
-  Expr inverse = select(base == one, one, zero);
-  if (is_signed_int(t.dtype)) {
-    const Expr odd = (exponent & constant(te, 1)) != constant(te, 0);
-    const Expr minus = constant(t, -1);
-    inverse = select(base == minus, select(odd, minus, one), inverse);
-  }
-  return select(exponent < constant(te, 0), inverse, result);
-}
-
 }  // namespace cuvil::ops::math

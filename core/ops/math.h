@@ -14,7 +14,5 @@ kernel::Expr clamp(const kernel::Expr& x, const kernel::Expr& low, const kernel:
 /// a modulo b: with the sign of a (`truncated`, C's fmod), else of b (Python's %). Integers exactly; a modulo 0 is 0.
 /// f32 through f64: exact while |a / b| < 2^29.
 kernel::Expr remainder(const kernel::Expr& a, const kernel::Expr& b, bool truncated);
-/// base^exponent for integers: wraps; a negative exponent truncates (0 unless |base| is 1).
-kernel::Expr integer_power(const kernel::Expr& base, const kernel::Expr& exponent);
 
 }  // namespace cuvil::ops::math

@@ -14,7 +14,11 @@ OpDef define_prelu() {
   d.expr = [](const ir::Node&, std::span<const kernel::Expr> x) {
     return kernel::select(x[0] < kernel::constant(x[0].type(), 0), x[0] * x[1], x[0]);
   };
-  d.samples = [] { return binary_samples(DType::f32, {1, -2, -0.5}, {2, 2, -0.25}, {1, -4, 0.125}); };
+  d.samples = [] {
+    std::vector<Sample> all = binary_samples(DType::f32, {1, -2, -0.5}, {2, 2, -0.25}, {1, -4, 0.125});
+    std::erase_if(all, [](const Sample& s) { return s.name == "column"; });  // x would have to grow
+    return all;
+  };
   return d;
 }
 
