@@ -151,7 +151,7 @@ class Conv2dDepthwise {
 std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& target) {
   if (!group.anchor || group.anchor->op != "Conv2D") return "not a convolution";
   ConvProblem p;
-  if (auto r = read_conv(group, false, p)) return r;
+  if (auto r = read_conv(group, p)) return r;
   if (p.gic != 1 || p.goc != 1 || p.groups == 1) return "not one filter per channel";
   if (auto r = refuse_images(group, target)) return r;
   if (p.kw > 32) return "the kernel is wider than 32";
@@ -162,7 +162,7 @@ std::vector<Prepack> prepack(const ops::Group&, const TargetInfo& target) { retu
 
 kernel::Kernel build(const ops::Group& group, const TargetInfo& target, std::string kernel_name) {
   ConvProblem p;
-  CUVIL_CHECK(!read_conv(group, false, p), "a convolution that was refused");
+  CUVIL_CHECK(!read_conv(group, p), "a convolution that was refused");
   LowerContext c(group, target, std::move(kernel_name));
   Conv2dDepthwise(c, p).emit();
   return c.finish();

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/ops/loops.h"
 #include "core/schedules/conv_problem.h"
 #include "core/schedules/list.h"
 #include "core/schedules/tile.h"
@@ -72,18 +73,26 @@ class Conv2dFirstLayer {
  private:
   void copy_row(const Expr& c, const Expr& r, const Expr& h, const Expr& w, const Expr& columns) {
     const Expr ih = b_.let("ih", begin_ * Expr(p_.sh) - Expr(p_.pt) + r);
-    // A row outside the image has no columns: its lanes all read as 0.
-    const Expr width = b_.let("width", kernel::select((ih >= Expr(0)) & (ih < h), w, Expr(-(int64_t{1} << 40))));
-    b_.loop(
-        "x", Expr(0), columns, LoopKind::serial,
-        [&](Expr x) {
-          const Expr iw = b_.let("iw", x - Expr(p_.pl));
-          const Expr inside = kernel::lane_mask(iw, width, plan_.lanes) &
-                              kernel::logical_not(kernel::lane_mask(iw, Expr(0), plan_.lanes));
-          b_.store(band_, {c, r, x}, kernel::load(x_, {n_, c, ih, iw}, plan_.lanes, inside),
-                   kernel::lane_mask(x, columns, plan_.lanes));
+    // The part of the image that the band holds; taps of no output may lie beyond.
+    const Expr width = b_.let("width", kernel::min(w, columns - Expr(p_.pl)));
+    b_.branch(
+        (ih >= Expr(0)) & (ih < h),
+        [&] {
+          zero(c, r, Expr(0), Expr(p_.pl));
+          vectors(width, [&](const Expr& x, const Expr& mask) {
+            b_.store(band_, {c, r, x + Expr(p_.pl)}, kernel::load(x_, {n_, c, ih, x}, plan_.lanes, mask), mask);
+          });
+          zero(c, r, Expr(p_.pl) + width, columns);
         },
-        plan_.lanes);
+        [&] { zero(c, r, Expr(0), columns); });
+  }
+  void zero(const Expr& c, const Expr& r, const Expr& begin, const Expr& end) {
+    const Expr value = kernel::constant({DType::f32, static_cast<uint16_t>(plan_.lanes)}, 0);
+    vectors(end - begin,
+            [&](const Expr& x, const Expr& mask) { b_.store(band_, {c, r, begin + x}, value, mask); });
+  }
+  void vectors(const Expr& extent, const std::function<void(const Expr&, const Expr&)>& body) {
+    ops::vector_loop(b_, "x", Expr(0), extent, plan_.lanes, body);
   }
 
   void emit_panel(const Expr& end, const Expr& ow) {
@@ -147,7 +156,7 @@ class Conv2dFirstLayer {
 std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& target) {
   if (!group.anchor || group.anchor->op != "Conv2D") return "not a convolution";
   ConvProblem p;
-  if (auto r = read_conv(group, false, p)) return r;
+  if (auto r = read_conv(group, p)) return r;
   if (p.groups != 1) return "grouped";
   if (p.ic > 8) return std::to_string(p.ic) + " input channels are more than 8";
   const ir::Layout blocked = ir::Layout::nchwc(4, target.lanes_f32());
@@ -159,13 +168,13 @@ std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& tar
 
 std::vector<Prepack> prepack(const ops::Group& group, const TargetInfo& target) {
   ConvProblem p;
-  if (read_conv(group, false, p)) return {};
+  if (read_conv(group, p)) return {};
   return {{1, make_plan(p, target).weights}};
 }
 
 kernel::Kernel build(const ops::Group& group, const TargetInfo& target, std::string kernel_name) {
   ConvProblem p;
-  CUVIL_CHECK(!read_conv(group, false, p), "a convolution that was refused");
+  CUVIL_CHECK(!read_conv(group, p), "a convolution that was refused");
   const Plan plan = make_plan(p, target);
   LowerContext c(group, target, std::move(kernel_name));
   Conv2dFirstLayer(c, plan).emit();

@@ -206,6 +206,7 @@ class Conv2dNchwc {
                   b_.let("w", kernel::load(w_, {panel_, block_, kh, kw, lane, Expr(v * plan_.lanes)}, plan_.lanes)));
             for (int i = 0; i < lines_per_step_; ++i)
               b_.prefetch(w_, {panel_ + Expr(1), block_, kh, kw, lane, prefetch_at() + Expr(16 * i)}, 2);
+            prefetch_input(acc, ih[0], iw, lane);
             for (int y = 0; y < acc.height(); ++y)
               for (int x = 0; x < acc.width(); ++x) {
                 if (!ih[static_cast<size_t>(y)] || !columns[static_cast<size_t>(x)]) continue;
@@ -216,6 +217,13 @@ class Conv2dNchwc {
           }
         },
         unroll_);
+  }
+
+  /// 1x1: every input vector is used by one tile only, so the next tile's come to L1 meanwhile, one per step.
+  void prefetch_input(const RegisterTile& acc, const Expr& ih, const Expr& iw, const Expr& lane) {
+    if (p_.kh != 1 || p_.kw != 1) return;
+    const int64_t ahead = int64_t{acc.height()} * acc.width();
+    b_.prefetch(x_, {n_, ic_block_ + block_, ih, iw + (Expr(ahead) + lane) * Expr(p_.sw), Expr(0)}, 1);
   }
 
   /// The next weight panel goes to L2 while this one is used, one cache line per step and tile row.
@@ -257,7 +265,7 @@ class Conv2dNchwc {
 std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& target) {
   if (!group.anchor || group.anchor->op != "Conv2D") return "not a convolution";
   ConvProblem p;
-  if (auto r = read_conv(group, false, p)) return r;
+  if (auto r = read_conv(group, p)) return r;
   if (auto r = refuse_images(group, target)) return r;
   const int lanes = target.lanes_f32();
   if (p.groups > 1 && (p.gic % lanes != 0 || p.goc % lanes != 0))
@@ -268,13 +276,13 @@ std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& tar
 
 std::vector<Prepack> prepack(const ops::Group& group, const TargetInfo& target) {
   ConvProblem p;
-  if (read_conv(group, false, p)) return {};
+  if (read_conv(group, p)) return {};
   return {{1, plan_conv(p, target).weights}};
 }
 
 kernel::Kernel build(const ops::Group& group, const TargetInfo& target, std::string kernel_name) {
   ConvPlan plan;
-  CUVIL_CHECK(!read_conv(group, false, plan.p), "a convolution that was refused");
+  CUVIL_CHECK(!read_conv(group, plan.p), "a convolution that was refused");
   plan = plan_conv(ConvProblem(plan.p), target);
   LowerContext c(group, target, std::move(kernel_name));
   Conv2dNchwc(c, plan).emit();

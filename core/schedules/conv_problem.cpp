@@ -17,7 +17,7 @@ std::optional<std::string> number(const Dim& dim, const char* what, int64_t& val
 }
 }  // namespace
 
-std::optional<std::string> read_conv(const ops::Group& group, bool transposed, ConvProblem& p) {
+std::optional<std::string> read_conv(const ops::Group& group, ConvProblem& p) {
   const ir::Node& node = *group.anchor;
   const ir::Type& x = node.input(0)->type;
   const ir::Type& w = node.input(1)->type;
@@ -38,7 +38,6 @@ std::optional<std::string> read_conv(const ops::Group& group, bool transposed, C
   p.groups = node.attr<int64_t>("groups");
   p.gic = p.ic / p.groups, p.goc = p.oc / p.groups;
   p.bias = node.input(2) != nullptr;
-  (void)transposed;
   return {};
 }
 

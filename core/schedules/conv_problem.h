@@ -21,7 +21,7 @@ struct ConvProblem {
 };
 
 /// Reads Conv2D or ConvTranspose2D; a reason if channels or kernel are not numbers or dtypes not f32.
-std::optional<std::string> read_conv(const ops::Group& group, bool transposed, ConvProblem& problem);
+std::optional<std::string> read_conv(const ops::Group& group, ConvProblem& problem);
 
 /// True if input i of the anchor is memory, not a fused producer's expression.
 bool reads_memory(const ops::Group& group, size_t input);

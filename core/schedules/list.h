@@ -8,6 +8,7 @@ namespace cuvil::schedules {
 extern const Schedule kConv2dNchwc;
 extern const Schedule kConv2dFirstLayer;
 extern const Schedule kConv2dDepthwise;
+extern const Schedule kConvTranspose2d;
 extern const Schedule kMatMulPacked;
 extern const Schedule kMatMulBatched;
 extern const Schedule kReference;
