@@ -75,21 +75,19 @@ class Conv2dFirstLayer {
     const Expr ih = b_.let("ih", begin_ * Expr(p_.sh) - Expr(p_.pt) + r);
     // The part of the image that the band holds; taps of no output may lie beyond.
     const Expr width = b_.let("width", kernel::min(w, columns - Expr(p_.pl)));
-    b_.branch(
-        (ih >= Expr(0)) & (ih < h),
-        [&] {
-          zero(c, r, Expr(0), Expr(p_.pl));
-          vectors(width, [&](const Expr& x, const Expr& mask) {
-            b_.store(band_, {c, r, x + Expr(p_.pl)}, kernel::load(x_, {n_, c, ih, x}, plan_.lanes, mask), mask);
-          });
-          zero(c, r, Expr(p_.pl) + width, columns);
-        },
-        [&] { zero(c, r, Expr(0), columns); });
+    b_.branch((ih >= Expr(0)) & (ih < h),
+              [&] {
+                zero(c, r, Expr(0), Expr(p_.pl));
+                vectors(width, [&](const Expr& x, const Expr& mask) {
+                  b_.store(band_, {c, r, x + Expr(p_.pl)}, kernel::load(x_, {n_, c, ih, x}, plan_.lanes, mask), mask);
+                });
+                zero(c, r, Expr(p_.pl) + width, columns);
+              },
+              [&] { zero(c, r, Expr(0), columns); });
   }
   void zero(const Expr& c, const Expr& r, const Expr& begin, const Expr& end) {
     const Expr value = kernel::constant({DType::f32, static_cast<uint16_t>(plan_.lanes)}, 0);
-    vectors(end - begin,
-            [&](const Expr& x, const Expr& mask) { b_.store(band_, {c, r, begin + x}, value, mask); });
+    vectors(end - begin, [&](const Expr& x, const Expr& mask) { b_.store(band_, {c, r, begin + x}, value, mask); });
   }
   void vectors(const Expr& extent, const std::function<void(const Expr&, const Expr&)>& body) {
     ops::vector_loop(b_, "x", Expr(0), extent, plan_.lanes, body);

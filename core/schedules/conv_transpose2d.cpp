@@ -70,8 +70,7 @@ class ConvTranspose2d {
     const int rest_lanes = static_cast<int>(p_.oc % plan_.lanes);
     if (rest == 0) return emit_rows(plan_.vectors, 0);
     if (full == 0) return emit_rows(rest_vectors, rest_lanes);
-    b_.branch(
-        panel < Expr(full), [&] { emit_rows(plan_.vectors, 0); }, [&] { emit_rows(rest_vectors, rest_lanes); });
+    b_.branch(panel < Expr(full), [&] { emit_rows(plan_.vectors, 0); }, [&] { emit_rows(rest_vectors, rest_lanes); });
   }
 
   void emit_rows(int vectors, int last_lanes) {
@@ -99,9 +98,8 @@ class ConvTranspose2d {
     cover(b_, first, end, plan_.width, [&](const Expr& q, int width) { emit_tile(oh, q, width, phase, false); });
     const Expr border = first + (columns - end);
     if (border.is_const_int(0)) return;
-    b_.loop("border", border, [&](Expr i) {
-      emit_tile(oh, b_.let("q", kernel::select(i < first, i, i - first + end)), 1, phase, true);
-    });
+    b_.loop("border", border,
+            [&](Expr i) { emit_tile(oh, b_.let("q", kernel::select(i < first, i, i - first + end)), 1, phase, true); });
   }
 
   void emit_tile(const Expr& oh, const Expr& q, int width, const ColumnPhase& phase, bool clipped) {
@@ -112,8 +110,9 @@ class ConvTranspose2d {
     const int copies = static_cast<int>(std::max<size_t>(1, phase.taps.size()));
     const int unroll = unroll_factor(exact ? plan_.lanes : p_.ic, std::clamp(120 / (width * vectors_ * copies), 1, 4));
     b_.loop("ic", Expr(blocks), [&](Expr block) {
-      const Expr lanes = exact ? Expr(plan_.lanes)
-                               : b_.let("lanes", kernel::min(Expr(plan_.lanes), Expr(p_.ic) - block * Expr(plan_.lanes)));
+      const Expr lanes = exact
+                             ? Expr(plan_.lanes)
+                             : b_.let("lanes", kernel::min(Expr(plan_.lanes), Expr(p_.ic) - block * Expr(plan_.lanes)));
       b_.loop("kh", Expr(p_.kh), [&](Expr kh) {
         const auto [row, met] = met_row(p_, oh, kh, h_);
         const Expr ih = b_.let("ih", row);
@@ -128,9 +127,9 @@ class ConvTranspose2d {
                       const Expr lane = lane0 + Expr(u);
                       std::vector<Expr> weights;
                       for (int v = 0; v < vectors_; ++v)
-                        weights.push_back(b_.let("w", kernel::load(w_, {panel_, block, kh, Expr(tap.kw), lane,
-                                                                        Expr(v * plan_.lanes)},
-                                                                   plan_.lanes)));
+                        weights.push_back(
+                            b_.let("w", kernel::load(w_, {panel_, block, kh, Expr(tap.kw), lane, Expr(v * plan_.lanes)},
+                                                     plan_.lanes)));
                       for (int x = 0; x < width; ++x)
                         acc.multiply_add(0, x, kernel::load(x_, {n_, block, ih, iw + Expr(x), lane}), weights);
                     }
@@ -192,10 +191,10 @@ kernel::Kernel build(const ops::Group& group, const TargetInfo& target, std::str
 
 }  // namespace
 
-const Schedule kConvTranspose2d = {
-    "conv_transpose2d_nchwc",
-    "Transposed convolution of channel blocks as a gather: per phase of the stride, tiles of output pixels x channels in "
-    "registers.",
-    refuse, prepack, build};
+const Schedule kConvTranspose2d = {"conv_transpose2d_nchwc",
+                                   "Transposed convolution of channel blocks as a gather: per phase of the stride, "
+                                   "tiles of output pixels x channels in "
+                                   "registers.",
+                                   refuse, prepack, build};
 
 }  // namespace cuvil::schedules

@@ -11,6 +11,8 @@ extern const Schedule kConv2dDepthwise;
 extern const Schedule kConvTranspose2d;
 extern const Schedule kMatMulPacked;
 extern const Schedule kMatMulBatched;
+extern const Schedule kPool2d;
+extern const Schedule kResizeNchwc;
 extern const Schedule kReference;
 
 }  // namespace cuvil::schedules

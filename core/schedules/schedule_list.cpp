@@ -3,9 +3,19 @@
 namespace cuvil::schedules {
 
 std::span<const Schedule> all() {
+  // clang-format off: a line a schedule
   static const Schedule rows[] = {
-      kConv2dDepthwise, kConv2dNchwc, kConv2dFirstLayer, kMatMulPacked, kMatMulBatched, kReference,
+      kConv2dDepthwise,
+      kConv2dNchwc,
+      kConv2dFirstLayer,
+      kConvTranspose2d,
+      kMatMulPacked,
+      kMatMulBatched,
+      kPool2d,
+      kResizeNchwc,
+      kReference,
   };
+  // clang-format on
   return rows;
 }
 

@@ -72,6 +72,7 @@ TileChoice choose_tile(const TileDemand& d, const TargetInfo& target) {
   TileChoice best;
   for (int v = 1; v <= std::min<int64_t>(d.vectors, 8); ++v) {
     if (d.whole_panels && d.vectors % v != 0) continue;
+    if (v > 1 && 2 * v + 1 > target.vector_registers) break;
     const int most = std::min(d.most_positions, max_positions(v, target));
     for (int p = most; p >= std::max(1, most / 2); --p) {
       if (p % d.multiple != 0) continue;
