@@ -2,6 +2,7 @@
 // rules of expressions are in simplify_rules.cpp, simplify_index.cpp and simplify_vector.cpp.
 #include <unordered_set>
 
+#include "core/kernel/copy.h"
 #include "core/kernel/scalar.h"
 #include "core/kernel/simplifier.h"
 #include "core/kernel/transform.h"
@@ -13,6 +14,9 @@ class Simplifier {
  public:
   Kernel run(const Kernel& kernel) {
     Kernel r = kernel;
+    // Facts are kept per variable: one that is bound twice, in sibling scopes, would have those of both.
+    if (binds_twice(kernel))
+      for (Phase& p : r.phases) p.body = Copier().copy(p.body);
     for (const Var& d : r.dims) exprs_.facts.bind_at_least(d, 0);
     for (Phase& p : r.phases) {
       p.tasks = exprs_.simplify(p.tasks);
@@ -30,6 +34,21 @@ class Simplifier {
   ExprSimplifier exprs_;
   std::unordered_set<const VarInfo*> used_;
   std::unordered_set<const ExprNode*> seen_;
+
+  static bool binds_twice(const Kernel& kernel) {
+    std::unordered_set<const void*> bound;
+    bool twice = false;
+    for (const Phase& p : kernel.phases) {
+      visit(
+          p.body,
+          [&](const StmtNode& s) {
+            if (s.variable) twice = !bound.insert(s.variable.get()).second || twice;
+            if (s.kind == StmtKind::alloc) twice = !bound.insert(s.buffer.get()).second || twice;
+          },
+          [](const ExprNode&) {});
+    }
+    return twice;
+  }
 
   bool never_negative(const Expr& e) {
     const Expr s = exprs_.simplify(e);
@@ -138,6 +157,7 @@ class Simplifier {
   /// A scatter to consecutive elements of the last dimension is a contiguous store.
   static void contiguous(StmtNode& n) {
     if (n.indices.empty() || n.buffer->type.is_vector()) return;
+    if (!n.buffer->strides.empty() && !n.buffer->strides.back().is_const_int(1)) return;
     const Expr& inner = n.indices.back();
     if (inner->op != Op::ramp || !inner->args[1].is_const_int(1)) return;
     for (size_t i = 0; i + 1 < n.indices.size(); ++i)

@@ -115,7 +115,9 @@ Expr ExprSimplifier::memory(const Expr& like, Args args) {
     bool outer = true;
     for (size_t i = 0; i + 1 < rank; ++i) outer = outer && args[i]->op == Op::broadcast;
     const Expr& inner = args[rank - 1];
-    if (outer && inner->op == Op::ramp && inner->args[1].is_const_int(1)) {
+    const auto& strides = node.buffer->strides;
+    const bool dense = strides.empty() || strides.back().is_const_int(1);
+    if (outer && dense && inner->op == Op::ramp && inner->args[1].is_const_int(1)) {
       // load(x..., ramp(b, 1)) is contiguous from b on
       for (size_t i = 0; i < rank; ++i) args[i] = args[i]->args[0];
     } else if (outer && inner->op == Op::broadcast && !node.has_mask) {
