@@ -3,8 +3,12 @@
 add_library(cuvil_flags INTERFACE)
 target_include_directories(cuvil_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>)
 target_compile_options(cuvil_flags INTERFACE
-  -Wall -Wextra -Werror -Wno-missing-field-initializers
-  -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  -Wall -Wextra -Werror -Wno-missing-field-initializers)
+# Paths in the code are relative, so that equal sources give equal bytes. ccache does it itself, by CCACHE_BASEDIR; to
+# it the flag would be a difference between two checkouts.
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  target_compile_options(cuvil_flags INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports std::string's own operator+ (GCC bug 105329).
   target_compile_options(cuvil_flags INTERFACE -Wno-restrict)

@@ -104,6 +104,8 @@ cuvil_status check_model(Artifact* a) {
   const auto* blobs = a->model->blobs();
   const uint32_t blob_count = blobs ? blobs->size() : 0;
   if (!variants || variants->size() == 0) return fail(kBroken, "the file has no variant");
+  if (blobs && reinterpret_cast<uintptr_t>(blobs->Data()) % alignof(cvl::Blob) != 0)
+    return fail(kBroken, "the file is damaged: malformed table of weights");
   uint64_t end = 0;
   for (uint32_t i = 0; i < blob_count; ++i) {
     const cvl::Blob* b = blobs->Get(i);

@@ -68,6 +68,8 @@ cuvil_status Decoder::sizes_and_symbols() {
   p_.size_count = count_of(fb_.sizes());
   // Vectors of structs are plain arrays.
   if (ops) p_.size_ops = reinterpret_cast<const cvl::SizeOp*>(fb_.size_ops()->Data());
+  if (reinterpret_cast<uintptr_t>(p_.size_ops) % alignof(cvl::SizeOp) != 0)  // FlatBuffers' verifier does not look
+    return fail(kBroken, "the size programs are not aligned");
   if (p_.size_count) p_.sizes = reinterpret_cast<const cvl::SizeRange*>(fb_.sizes()->Data());
   if (!p_.symbols.allocate(symbols) || !p_.size_class.allocate(p_.size_count))
     return out_of_memory("the program's symbols", p_.size_count);
@@ -291,6 +293,11 @@ cuvil_status Decoder::host_step(uint32_t index, Step* step) {
   if ((status = operands(index, s.inputs())) || (status = operands(index, s.outputs()))) return status;
   const uint32_t n = step->input_count + step->output_count;
   if (n > 64) return fail(kBroken, "step %u has too many operands", index);
+  for (uint32_t i = step->input_count; i < n; ++i) {
+    const cvl::BufferKind kind = p_.buffers[p_.buffers[step->operands[i].buffer].base].kind;
+    if (kind != cvl::BufferKind::arena && kind != cvl::BufferKind::output)
+      return fail(kBroken, "step %u writes to an input or a constant", index);
+  }
   HostTensor described[64];
   uint32_t dims = 0;
   for (uint32_t i = 0; i < n; ++i) {

@@ -142,6 +142,19 @@ cuvil_status place_arena(const Program& p, ShapePlan* plan, PlanWork* work) {
   return CUVIL_OK;
 }
 
+/// Upper bounds of data-dependent symbols, then all sizes.
+cuvil_status evaluate_sizes(const Program& p, ShapePlan* plan) {
+  for (uint32_t i = 0; i < p.symbols.size(); ++i) {
+    if (p.symbols[i].step == kNone) continue;
+    if (const cuvil_status status = evaluate(p, p.symbols[i].upper, plan->symbols, &plan->symbols[i])) return status;
+    if (plan->symbols[i] < 0)
+      return fail(CUVIL_SHAPE_ERROR, "the upper bound of '%.80s' is negative", p.symbols[i].name);
+  }
+  for (uint32_t i = 0; i < p.size_count; ++i)
+    if (const cuvil_status status = evaluate(p, i, plan->symbols, &plan->sizes[i])) return status;
+  return CUVIL_OK;
+}
+
 }  // namespace
 
 cuvil_status PlanWork::allocate(const Program& program) {
@@ -159,16 +172,9 @@ size_t plan_numbers(const Program& program) {
 
 cuvil_status evaluate_plan(const Program& p, ShapePlan* plan, PlanWork* work) {
   plan->valid = false;
-  for (uint32_t i = 0; i < p.symbols.size(); ++i) {
-    if (p.symbols[i].step == kNone) continue;
-    if (const cuvil_status status = evaluate(p, p.symbols[i].upper, plan->symbols, &plan->symbols[i])) return status;
-    if (plan->symbols[i] < 0)
-      return fail(CUVIL_SHAPE_ERROR, "the upper bound of '%.80s' is negative", p.symbols[i].name);
-  }
-  cuvil_status status = CUVIL_OK;
-  for (uint32_t i = 0; i < p.size_count; ++i)
-    if ((status = evaluate(p, i, plan->symbols, &plan->sizes[i]))) return status;
-  if (!(status = Checker(p, *plan).run())) status = place_arena(p, plan, work);
+  cuvil_status status = evaluate_sizes(p, plan);
+  if (!status) status = Checker(p, *plan).run();
+  if (!status) status = place_arena(p, plan, work);
   if (status == CUVIL_SHAPE_ERROR && !p.depends_on_shapes) return CUVIL_ARTIFACT_ERROR;
   if (status) return status;
   plan->scratch_bytes = 0;

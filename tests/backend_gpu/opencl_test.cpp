@@ -38,7 +38,7 @@ float float_at(const std::vector<uint8_t>& bytes, size_t i) {
 /// Runs on the device and in the interpreter; compares the last buffer.
 void compare(const Kernel& kernel, std::vector<std::vector<uint8_t>> buffers, const std::vector<int64_t>& dims,
              const std::vector<int64_t>& tasks, size_t group_size, double tolerance) {
-  static Device device;
+  static testing::Device device;
   if (!device.available()) GTEST_SKIP() << "no OpenCL device on this machine";
   std::vector<std::vector<uint8_t>> expected = buffers;
   std::vector<Argument> arguments;
@@ -57,10 +57,11 @@ TEST(OpenCl, FusedElementwiseCluster) {
   Buffer x = b.param("x", kF32, {n}, Access::in), y = b.param("y", kF32, {n}, Access::in);
   Buffer z = b.param("z", kF32, {n}, Access::out);
   b.phase(ceildiv(n, 256), [&](Expr t) {
-    b.loop("i", t * 256, min(t * 256 + 256, n), LoopKind::gpu_thread_x, [&](Expr i) {
-      Expr v = load(x, {i}) * load(y, {i}) + constant(kF32, 0.5);
+    b.loop("j", 0, 256, LoopKind::gpu_thread_x, [&](Expr j) {
+      Expr i = b.let("i", t * 256 + j), inside = i < n;
+      Expr v = load(x, {i}, 1, inside) * load(y, {i}, 1, inside) + constant(kF32, 0.5);
       Expr gelu = v * constant(kF32, 0.5) * (constant(kF32, 1) + make(Op::erf, {v * constant(kF32, 0.70710678)}));
-      b.store(z, {i}, select(v < constant(kF32, -2), make(Op::exp, {v}), gelu));
+      b.store(z, {i}, select(v < constant(kF32, -2), make(Op::exp, {v}), gelu), inside);
     });
   });
   const Kernel kernel = b.finish();
@@ -76,10 +77,10 @@ TEST(OpenCl, SoftmaxWithSharedMemory) {
   Buffer x = b.param("x", kF32, {rows, columns}, Access::in), y = b.param("y", kF32, {rows, columns}, Access::out);
   b.phase(rows, [&](Expr r) {
     Buffer part = b.alloc("part", kF32, {kGroup}, Space::shared);
-    Buffer acc = b.alloc("acc", kF32, {1}, Space::reg);
     auto reduce = [&](double start, const std::function<Expr(Expr, Expr)>& combine,
                       const std::function<Expr(Expr)>& at) {
       b.loop("w", 0, kGroup, LoopKind::gpu_thread_x, [&](Expr w) {
+        Buffer acc = b.alloc("acc", kF32, {1}, Space::reg);
         b.store(acc, {0}, constant(kF32, start));
         b.loop(
             "c", w, columns, LoopKind::serial, [&](Expr c) { b.store(acc, {0}, combine(load(acc, {0}), at(c))); },
@@ -99,7 +100,9 @@ TEST(OpenCl, SoftmaxWithSharedMemory) {
     Expr top = reduce(-INFINITY, [](Expr p, Expr q) { return max(p, q); }, [&](Expr c) { return load(x, {r, c}); });
     auto e = [&](Expr c) { return make(Op::exp, {load(x, {r, c}) - top}); };
     Expr sum = reduce(0, [](Expr p, Expr q) { return p + q; }, e);
-    b.loop("c", 0, columns, LoopKind::gpu_thread_x, [&](Expr c) { b.store(y, {r, c}, e(c) / sum); });
+    b.loop("w", 0, kGroup, LoopKind::gpu_thread_x, [&](Expr w) {
+      b.loop("c", w, columns, LoopKind::serial, [&](Expr c) { b.store(y, {r, c}, e(c) / sum); }, kGroup);
+    });
   });
   const Kernel kernel = b.finish();
   for (auto [r, c] : {std::pair<int64_t, int64_t>{1, 1}, {3, 100}, {5, 33}})

@@ -1,6 +1,7 @@
 """Import, build, load."""
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from cuvil import _core
@@ -16,21 +17,27 @@ class ModelProto(Protocol):
         ...
 
 
-def import_onnx(model: str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto) -> _core.Graph:
+def import_onnx(
+    model: str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> _core.Graph:
     """An ONNX model (opsets 7 to 28) as a graph.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. From a path the weights are mapped, not copied, and
-    external data may lie in the model's folder. Raises ModelError for a damaged model and UnsupportedError, which lists
-    every unsupported node, for one with operators that Cuvil lacks.
+    external data may lie in the model's folder. `shapes` gives symbolic inputs sizes, e.g. {"x": [1, 3, 640, 640]}:
+    kernels are then made for exactly these; -1 leaves an axis symbolic. Raises ModelError for a damaged model,
+    UnsupportedError, which lists every unsupported node, for one with operators that Cuvil lacks, and ShapeError for
+    sizes that contradict the model.
     """
+    sizes = {name: list(map(int, shape)) for name, shape in (shapes or {}).items()}
     if isinstance(model, (str, os.PathLike)):
-        return _core.import_onnx_file(os.fspath(model))
+        return _core.import_onnx_file(os.fspath(model), sizes)
     if isinstance(model, (bytearray, memoryview)):
         model = bytes(model)
     if isinstance(model, bytes):
-        return _core.import_onnx_bytes(model)
+        return _core.import_onnx_bytes(model, "model.onnx", sizes)
     if hasattr(model, "SerializeToString"):
-        return _core.import_onnx_bytes(model.SerializeToString())
+        return _core.import_onnx_bytes(model.SerializeToString(), "model.onnx", sizes)
     raise TypeError(f"import_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
 
 

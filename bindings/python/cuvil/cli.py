@@ -55,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         help=f"comma-separated machines: host, {', '.join(_core.target_names())}; default: host and its baseline",
     )
+    c.add_argument(
+        "--shape", action="append", default=[], metavar="INPUT=1,3,640,640", help="fix the sizes of an input"
+    )
     c.add_argument("--precision", default="fp32", help="fp32 (others are not there yet)")
     c.add_argument("--numerics", default="default", choices=["default", "strict"])
     c.add_argument(
@@ -84,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     return p
 
 
-def _import(path: str) -> _core.Graph:
+def _import(path: str, shapes: dict[str, list[int]] | None = None) -> _core.Graph:
     if path.endswith(".cir"):
         try:
             with open(path, encoding="utf-8") as f:
@@ -93,14 +96,18 @@ def _import(path: str) -> _core.Graph:
             raise ModelError(f"cannot read '{path}': {e}") from None
     if path.endswith((".tflite", ".pb")) or os.path.isdir(path):
         raise UnsupportedError(f"'{path}': only ONNX models and .cir text are read so far")
-    return api.import_onnx(path)
+    return api.import_onnx(path, shapes)
 
 
 def _compile(args: argparse.Namespace) -> int:
     targets = [t for t in args.target.split(",") if t]
     if args.emit == "static":
         raise UnsupportedError("--emit static is not implemented yet. Use --emit cvl.")
-    graph = _import(args.model)
+    try:
+        shapes = {name: [int(n) for n in sizes.split(",")] for name, sizes in (_pair(s, "--shape") for s in args.shape)}
+    except ValueError:
+        raise ShapeError(f"--shape {' '.join(args.shape)}: write INPUT=1,3,640,640") from None
+    graph = _import(args.model, shapes)
     if args.emit != "cvl":
         if len(targets) > 1:
             raise UnsupportedError(f"--emit {args.emit} shows one target at a time")

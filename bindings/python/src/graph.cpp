@@ -146,13 +146,16 @@ void bind_graph(nb::module_& m) {
         return "Graph(\"" + g.graph->name + "\", " + std::to_string(g.graph->body.nodes.size()) + " nodes)";
       });
 
-  m.def("import_onnx_file", [](const std::string& path) {
-    nb::gil_scoped_release nogil;
-    return PyGraph{std::make_shared<ir::Graph>(frontends::import_onnx_file(path))};
-  });
+  m.def(
+      "import_onnx_file",
+      [](const std::string& path, const frontends::InputShapes& shapes) {
+        nb::gil_scoped_release nogil;
+        return PyGraph{std::make_shared<ir::Graph>(frontends::import_onnx_file(path, shapes))};
+      },
+      nb::arg("path"), nb::arg("shapes"));
   m.def(
       "import_onnx_bytes",
-      [](nb::bytes data, const std::string& source) {
+      [](nb::bytes data, const std::string& source, const frontends::InputShapes& shapes) {
         // The graph's constants point into the bytes object, which they keep alive; the last of them may go on a thread
         // without the GIL.
         PyObject* object = data.ptr();
@@ -163,9 +166,9 @@ void bind_graph(nb::module_& m) {
         });
         const std::string_view bytes(data.c_str(), data.size());
         nb::gil_scoped_release nogil;
-        return PyGraph{std::make_shared<ir::Graph>(frontends::import_onnx(bytes, std::move(owner), source))};
+        return PyGraph{std::make_shared<ir::Graph>(frontends::import_onnx(bytes, std::move(owner), source, "", shapes))};
       },
-      nb::arg("data"), nb::arg("source") = "model.onnx");
+      nb::arg("data"), nb::arg("source"), nb::arg("shapes"));
   m.def("parse", [](const std::string& text) {
     nb::gil_scoped_release nogil;
     auto graph = std::make_shared<ir::Graph>(ir::parse(text));

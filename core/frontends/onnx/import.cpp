@@ -46,10 +46,12 @@ void apply_stack_trace(std::string_view trace, Location& where) {
 
 class Importer {
  public:
-  Importer(const ProtoModel& model, ModelSource source) : model_(model), source_(std::move(source)) {}
+  Importer(const ProtoModel& model, ModelSource source, const InputShapes& shapes)
+      : model_(model), source_(std::move(source)), shapes_(shapes) {}
 
   ir::Graph run() {
     check_opset();
+    check_shape_names();
     ir::Graph graph(std::string(model_.graph.name.empty() ? "main" : model_.graph.name));
     graph.source = source_.name;
     ops::Builder builder(graph);
@@ -114,7 +116,33 @@ class Importer {
       if (!dtype) throw_unsupported("input '" + std::string(v.name) + "' is of " + onnx_type_name(v.elem_type), where);
       ir::Type type{*dtype, {}, {}};
       for (size_t a = 0; a < v.dims.size(); ++a) type.shape.push_back(dim_of(v.dims[a], i, a));
+      apply_shape(std::string(v.name), type.shape, where);
       scope[std::string(v.name)] = {graph.add_input(std::string(v.name), std::move(type)), std::nullopt};
+    }
+  }
+
+  /// The caller's sizes of an input in place of the model's.
+  void apply_shape(const std::string& name, Shape& shape, const Location& where) const {
+    auto it = shapes_.find(name);
+    if (it == shapes_.end()) return;
+    if (it->second.size() != shape.size())
+      throw_shape_error("input '" + name + "' has " + std::to_string(shape.size()) + " axes, " +
+                            std::to_string(it->second.size()) + " sizes were given", where);
+    for (size_t a = 0; a < shape.size(); ++a) {
+      const int64_t size = it->second[a];
+      if (size == -1) continue;
+      if (size < 0 || (shape[a].is_const() && shape[a].value() != size))
+        throw_shape_error("axis " + std::to_string(a) + " of input '" + name + "' is " + shape[a].str() +
+                              " in the model and cannot become " + std::to_string(size), where);
+      shape[a] = Dim(size);
+    }
+  }
+
+  void check_shape_names() const {
+    for (const auto& [name, shape] : shapes_) {
+      bool found = false;
+      for (const ProtoValueInfo& v : model_.graph.inputs) found = found || v.name == name;
+      if (!found) throw_shape_error("sizes were given for '" + name + "', which is no input of the model");
     }
   }
 
@@ -226,6 +254,7 @@ class Importer {
 
   const ProtoModel& model_;
   ModelSource source_;
+  const InputShapes& shapes_;
   int64_t opset_ = kNewestOpset;
   ops::Builder* builder_ = nullptr;
   std::vector<std::string> missing_;
@@ -234,16 +263,16 @@ class Importer {
 }  // namespace
 
 ir::Graph import_onnx(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& source,
-                      const std::string& folder) {
+                      const std::string& folder, const InputShapes& shapes) {
   const ProtoModel model = decode(bytes);
-  return Importer(model, {std::move(owner), source, folder}).run();
+  return Importer(model, {std::move(owner), source, folder}, shapes).run();
 }
 
-ir::Graph import_onnx_file(const std::string& path) {
+ir::Graph import_onnx_file(const std::string& path, const InputShapes& shapes) {
   const MappedFile file = map_file(path, CUVIL_MODEL_ERROR);
   const std::filesystem::path p(path);
   const std::string folder = p.has_parent_path() ? p.parent_path().string() : ".";
-  return import_onnx(file.bytes, file.owner, p.filename().string(), folder);
+  return import_onnx(file.bytes, file.owner, p.filename().string(), folder, shapes);
 }
 
 }  // namespace cuvil::frontends
