@@ -1,4 +1,4 @@
-# Installs into a fresh prefix, builds examples/c against it, and lets it refuse a file that is no artifact.
+# Installs into a fresh prefix, builds both runners against it, and lets them refuse a file that is no artifact.
 set(prefix ${BUILD}/tests/install/prefix)
 set(example ${BUILD}/tests/install/example)
 file(REMOVE_RECURSE ${prefix} ${example})
@@ -16,11 +16,12 @@ if(SANITIZE)
 endif()
 list(JOIN flags " " flags)
 run(${CMAKE_COMMAND} --install ${BUILD} --component runtime --prefix ${prefix})
-run(${CMAKE_COMMAND} -S ${SOURCE}/examples/c -B ${example} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${COMPILER}
-  "-DCMAKE_C_FLAGS=${flags}")
-run(${CMAKE_COMMAND} --build ${example})
-
-execute_process(COMMAND ${example}/run_model ${SOURCE}/LICENSE RESULT_VARIABLE status ERROR_VARIABLE text)
-if(NOT status EQUAL 1 OR NOT text MATCHES "^ArtifactError: ")
-  message(FATAL_ERROR "expected an ArtifactError, got status ${status}: ${text}")
-endif()
+foreach(name c_runner cpp_runner)
+  run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${name} -B ${example}/${name} -DCMAKE_PREFIX_PATH=${prefix}
+    -DCMAKE_C_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} "-DCMAKE_C_FLAGS=${flags}" "-DCMAKE_CXX_FLAGS=${flags}")
+  run(${CMAKE_COMMAND} --build ${example}/${name})
+  execute_process(COMMAND ${example}/${name}/${name} ${SOURCE}/LICENSE RESULT_VARIABLE status ERROR_VARIABLE text)
+  if(NOT status EQUAL 1 OR NOT text MATCHES "^ArtifactError: ")
+    message(FATAL_ERROR "${name}: expected an ArtifactError, got status ${status}: ${text}")
+  endif()
+endforeach()

@@ -1,0 +1,168 @@
+// Runs a .cvl from C++:
+//   cpp_runner MODEL.cvl [--input NAME=FILE.npy ...] [--output FILE.npy] [--repeat N] [--threads N]
+// Inputs come from .npy files (little-endian f32 in C order) or are random f32; open dimensions are then 1. Writes the
+// first output, and prints the time from open to it and the median of N further runs.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cuvil/cuvil.hpp"
+
+namespace {
+
+struct Array {
+  std::vector<float> values;
+  std::vector<int64_t> shape;
+};
+
+/// Source of the format: numpy.lib.format, versions 1 to 3.
+Array read_npy(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  if (bytes.size() < 12 || bytes.compare(0, 6, "\x93NUMPY") != 0) throw std::runtime_error(path + ": no .npy file");
+  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
+  const bool first_version = bytes[6] == 1;
+  const size_t start = first_version ? 10 : 12;
+  const size_t length = byte(8) | byte(9) << 8 | (first_version ? 0 : byte(10) << 16 | byte(11) << 24);
+  if (length > bytes.size() - start) throw std::runtime_error(path + ": is cut short");
+  const std::string header = bytes.substr(start, length);
+  if (header.find("'<f4'") == std::string::npos || header.find("'fortran_order': False") == std::string::npos)
+    throw std::runtime_error(path + ": is not little-endian f32 in C order");
+  Array array;
+  const size_t room = (bytes.size() - start - length) / sizeof(float);
+  size_t count = 1, at = header.find('('), end = header.find(')');
+  if (at == std::string::npos || end == std::string::npos) throw std::runtime_error(path + ": has no shape");
+  while ((at = header.find_first_of("0123456789", at)) < end) {
+    size_t used = 0;
+    const size_t extent = std::stoull(header.substr(at, end - at), &used);
+    if (extent > room || count * extent > room) throw std::runtime_error(path + ": is cut short");
+    array.shape.push_back(static_cast<int64_t>(extent));
+    count *= extent;
+    at += used;
+  }
+  if (count > room) throw std::runtime_error(path + ": is cut short");
+  array.values.resize(count);
+  std::memcpy(array.values.data(), bytes.data() + start + length, count * sizeof(float));
+  return array;
+}
+
+void write_npy(const std::string& path, const cuvil::Tensor& tensor) {
+  std::string shape;
+  for (int64_t d : tensor.shape()) shape += std::to_string(d) + ", ";
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+  header.append(63 - (10 + header.size()) % 64, ' ') += '\n';
+  std::ofstream out(path, std::ios::binary);
+  out.write("\x93NUMPY\x01\x00", 8);
+  out.put(static_cast<char>(header.size() & 0xFF)).put(static_cast<char>(header.size() >> 8)) << header;
+  out.write(reinterpret_cast<const char*>(tensor.data<float>()), tensor.size() * static_cast<int64_t>(sizeof(float)));
+  if (!out.flush()) throw std::runtime_error(path + ": cannot be written");
+}
+
+Array random_array(const cuvil_tensor_info& info) {
+  if (info.dtype != CUVIL_F32)
+    throw std::runtime_error(std::string("input '") + info.name + "' is " + cuvil_dtype_name(info.dtype) +
+                             "; this example makes up f32 only");
+  Array array;
+  size_t count = 1;
+  for (int i = 0; i < info.ndim; ++i) {
+    array.shape.push_back(info.dims[i] < 0 ? 1 : info.dims[i]);
+    count *= static_cast<size_t>(array.shape.back());
+  }
+  std::mt19937 generator(0);
+  std::normal_distribution<float> normal;
+  for (size_t i = 0; i < count; ++i) array.values.push_back(normal(generator));
+  return array;
+}
+
+struct Options {
+  std::string model, output;
+  std::map<std::string, std::string> inputs;
+  int repeat = 20, threads = 0;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool takes_value = word == "--input" || word == "--output" || word == "--repeat" || word == "--threads";
+    if (takes_value && i + 1 == argc) throw std::runtime_error(word + " needs a value");
+    const std::string value = takes_value ? argv[++i] : "";
+    const size_t equals = value.find('=');
+    if (word == "--output")
+      options.output = value;
+    else if (word == "--repeat")
+      options.repeat = std::max(0, std::stoi(value));
+    else if (word == "--threads")
+      options.threads = std::stoi(value);
+    else if (word == "--input" && equals != std::string::npos)
+      options.inputs[value.substr(0, equals)] = value.substr(equals + 1);
+    else if (options.model.empty() && !takes_value && word[0] != '-')
+      options.model = word;
+    else
+      throw std::runtime_error("cannot read '" + word + "'");
+  }
+  if (options.model.empty())
+    throw std::runtime_error(
+        "usage: cpp_runner MODEL.cvl [--input NAME=FILE.npy ...] [--output FILE.npy] [--repeat N] [--threads N]");
+  return options;
+}
+
+void run(const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  const auto ms = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
+  const auto start = Clock::now();
+  const cuvil::Model model = cuvil::Model::open(options.model);
+  cuvil::Context context(model, options.threads);
+  const auto opened = Clock::now();
+
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < model.input_count(); ++i) {
+    const auto given = options.inputs.find(model.input(i).name);
+    arrays.push_back(given == options.inputs.end() ? random_array(model.input(i)) : read_npy(given->second));
+  }
+  std::vector<cuvil::View> inputs;
+  for (const Array& a : arrays) inputs.push_back(cuvil::view(a.values.data(), a.shape));
+
+  const auto before = Clock::now();
+  std::vector<cuvil::Tensor> outputs = context.run(inputs);
+  const auto after = Clock::now();
+  std::vector<double> times;
+  for (int i = 0; i < options.repeat; ++i) {
+    const auto then = Clock::now();
+    outputs = context.run(inputs);
+    times.push_back(ms(Clock::now() - then));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::printf("%s [", model.output(i).name);
+    for (int64_t d : outputs[i].shape()) std::printf(" %lld", static_cast<long long>(d));
+    std::printf(" ]");
+    if (model.output(i).dtype == CUVIL_F32)
+      for (int64_t k = 0; k < outputs[i].size() && k < 5; ++k)
+        std::printf(" %g", static_cast<double>(outputs[i].data<float>()[k]));
+    std::printf("\n");
+  }
+  if (!options.output.empty() && !outputs.empty()) write_npy(options.output, outputs[0]);
+  std::printf("open %.2f ms, open to first output %.2f ms", ms(opened - start), ms(opened - start + (after - before)));
+  std::sort(times.begin(), times.end());
+  if (!times.empty())
+    std::printf(", then %.3f ms (median of %zu), %d threads", times[times.size() / 2], times.size(),
+                cuvil_context_threads(context.get()));
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  run(parse(argc, argv));
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
