@@ -62,6 +62,9 @@ RUNTIME_ALLOWS = re.compile(
     r"[\w/]+\.h|c(?:assert|errno|float|inttypes|limits|math|stdarg|stddef|stdint|stdio|stdlib|string|time)|algorithm|array|atomic|bit|compare|concepts|initializer_list|iterator|limits|new|span|tuple|type_traits|utility"
 )
 
+# Header-only, for users: compiled into their programs, not into the runtime.
+CXX_WRAPPER = "runtime/include/cuvil/cuvil.hpp"
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 CXX_FOLDERS = ("core", "runtime", "bindings", "tools", "tests", "bench", "examples")
 
