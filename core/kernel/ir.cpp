@@ -1,6 +1,7 @@
 #include "core/kernel/ir.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/kernel/scalar.h"
@@ -85,7 +86,8 @@ Expr const_int(Type type, int64_t value) {
 Expr const_float(Type type, double value) {
   CUVIL_CHECK(is_float(type.dtype), "const_float makes floats, not " + type.str());
   ExprNode n{Op::const_float, type.element(), {}};
-  n.float_value = as_held(type.dtype, {0, value}).f;
+  // One NaN: its sign and payload mean nothing, and the text form does not keep them.
+  n.float_value = value != value ? std::numeric_limits<double>::quiet_NaN() : as_held(type.dtype, {0, value}).f;
   return broadcast(node(std::move(n)), type.lanes);
 }
 

@@ -40,7 +40,10 @@ inline constexpr Type kBool{DType::boolean, 1};
 /// floordiv/floormod round toward minus infinity (floats too); an integer divisor of zero gives 0. min/max return NaN
 /// if either operand is NaN; comparisons are IEEE (ne is true for NaN). fma rounds once. round is to nearest, ties to
 /// even. Casts float -> int truncate and saturate, NaN gives 0; int -> narrower int wraps; anything -> bool is "!= 0".
-/// shl/shr by >= the width gives 0 (arithmetic shr: the sign). Transcendentals take one float operand (pow: two).
+/// shl/shr by >= the width (a negative count is a large one) gives 0 (arithmetic shr: the sign). Float floordiv is
+/// floor(a / b) of the rounded quotient, floormod fma(-floordiv, b, a). Which zero min/max of both zeros gives is open.
+/// Reductions combine, while the number of lanes is even, the upper half onto the lower, then go from left to right.
+/// Transcendentals take one float operand (pow: two).
 #define CUVIL_KERNEL_OPS(X)                                                                                            \
   /* leaves */                                                                                                         \
   X(const_int, "", 0)                                                                                                  \

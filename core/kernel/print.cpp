@@ -60,7 +60,7 @@ class Printer {
       }
       out_ += ">";
     }
-    out_ += "(";
+    out_ += k.params.size() > 1 ? "(\n    " : "(";
     for (size_t i = 0; i < k.params.size(); ++i) {
       out_ += i ? ",\n    " : "";
       const BufferInfo& b = *k.params[i];
