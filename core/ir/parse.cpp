@@ -337,10 +337,7 @@ class Parser : public text::Reader {
     expect(",");
     std::vector<uint8_t> data;
     const size_t data_at = start();
-    if (peek("#"))
-      fail(
-          "this constant was printed without its values; print the graph in full to read it back (cuvil-opt --full, "
-          "print(graph, true))");
+    if (peek("#")) fail("this constant was printed without its values; print the graph in full to read it back");
     if (accept("0x"))
       data = hex(*bytes);
     else

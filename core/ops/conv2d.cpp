@@ -1,4 +1,5 @@
 #include "core/base/error.h"
+#include "core/ops/builder.h"
 #include "core/ops/define.h"
 #include "core/ops/loops.h"
 #include "core/ops/window.h"
@@ -65,6 +66,28 @@ void lower_conv2d(LowerContext& c) {
   });
 }
 
+/// Zeros that a Pad puts around the image are the convolution's own padding.
+ir::Value* fold_conv2d(ir::Graph& graph, ir::Node& node) {
+  const ir::Node* pad = node.input(0)->producer;
+  if (!pad || pad->op != "Pad" || pad->attr<std::string>("mode") != "constant" || pad->attr<double>("value") != 0 ||
+      pad->inputs().size() != 1)
+    return nullptr;
+  const Ints& p = pad->attr<Ints>("pads");
+  if (p.size() != 8 || p[0] || p[1] || p[4] || p[5]) return nullptr;
+  ir::Attributes attributes = node.attributes;
+  Ints& own = std::get<Ints>(attributes.at("pads"));
+  const size_t axes[] = {2, 3, 6, 7};
+  for (size_t i = 0; i < 4; ++i) {
+    if (p[axes[i]] < 0) return nullptr;
+    own[i] += p[axes[i]];
+  }
+  Builder builder(graph, &node);
+  builder.at(node.location);
+  std::vector<ir::Value*> inputs = node.inputs();
+  inputs[0] = pad->input(0);
+  return builder.add(node.op, std::move(inputs), std::move(attributes));
+}
+
 }  // namespace
 
 OpDef define_conv2d() {
@@ -80,6 +103,7 @@ OpDef define_conv2d() {
   d.traits = kContraction | kBlockable | kImage | kEpilogueOk | kPure;
   d.dtypes = real_dtypes();
   d.infer = infer_conv2d;
+  d.fold = fold_conv2d;
   d.lower = lower_conv2d;
   d.flops = [](const ir::Node& n) {
     const Shape& w = n.input(1)->type.shape;

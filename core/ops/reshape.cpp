@@ -1,3 +1,4 @@
+#include "core/ops/builder.h"
 #include "core/ops/data_movement.h"
 #include "core/ops/define.h"
 #include "core/ops/loops.h"
@@ -53,6 +54,18 @@ void lower_reshape(LowerContext& c) {
   });
 }
 
+/// To the same shape: nothing. Of a reshape: one, from the first's input.
+ir::Value* fold_reshape(ir::Graph& graph, ir::Node& node) {
+  if (node.input(0)->type == node.output()->type) return node.input(0);
+  const ir::Node* before = node.input(0)->producer;
+  if (!before || before->op != node.op) return nullptr;
+  const Shape& to = node.output()->type.shape;
+  if (num_elements(before->input(0)->type.shape) != num_elements(to)) return nullptr;
+  Builder builder(graph, &node);
+  builder.at(node.location);
+  return builder.add(node.op, {before->input(0)}, {{"shape", to}});
+}
+
 }  // namespace
 
 OpDef define_reshape() {
@@ -70,9 +83,7 @@ OpDef define_reshape() {
   d.infer = infer_reshape;
   d.lower = lower_reshape;
   d.flops = [](const ir::Node&) { return Dim(0); };
-  d.fold = [](ir::Graph&, ir::Node& node) -> ir::Value* {
-    return node.input(0)->type == node.output()->type ? node.input(0) : nullptr;
-  };
+  d.fold = fold_reshape;
   d.samples = [] {
     return std::vector<Sample>{
         {"by_hand", {f32({2, 3})}, {{"shape", Shape{3, 2}}}, {{1, 2, 3, 4, 5, 6}}, {1, 2, 3, 4, 5, 6}},

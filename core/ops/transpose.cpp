@@ -1,5 +1,9 @@
+#include <algorithm>
+
+#include "core/ops/builder.h"
 #include "core/ops/define.h"
 #include "core/ops/loops.h"
+#include "core/ops/reorder.h"
 
 namespace cuvil::ops {
 namespace {
@@ -35,6 +39,29 @@ void lower_transpose(LowerContext& c) {
   });
 }
 
+/// The identity vanishes, two in a row become one, and a constant is permuted.
+ir::Value* fold_transpose(ir::Graph& graph, ir::Node& node) {
+  const auto positive = [](Ints perm) {
+    for (int64_t& p : perm) p += p < 0 ? static_cast<int64_t>(perm.size()) : 0;
+    return perm;
+  };
+  const Ints perm = positive(node.attr<Ints>("perm"));
+  if (std::is_sorted(perm.begin(), perm.end()) && node.input(0)->type == node.output()->type) return node.input(0);
+  Builder builder(graph, &node);
+  builder.at(node.location);
+  if (const ir::Tensor* t = ir::constant_of(node.input(0)); t && t->type.layout.is_plain()) {
+    ir::Tensor permuted = reorder(*t, ir::Layout{{perm.begin(), perm.end()}, {}});
+    permuted.type = node.output()->type;
+    return permuted.type.layout.is_plain() ? builder.constant(permuted) : nullptr;
+  }
+  const ir::Node* before = node.input(0)->producer;
+  if (!before || before->op != node.op || !node.output()->type.layout.is_plain()) return nullptr;
+  const Ints first = positive(before->attr<Ints>("perm"));
+  Ints both;
+  for (int64_t p : perm) both.push_back(first[static_cast<size_t>(p)]);
+  return builder.add(node.op, {before->input(0)}, {{"perm", both}});
+}
+
 }  // namespace
 
 OpDef define_transpose() {
@@ -49,12 +76,7 @@ OpDef define_transpose() {
   d.infer = infer_transpose;
   d.lower = lower_transpose;
   d.flops = [](const ir::Node&) { return Dim(0); };
-  d.fold = [](ir::Graph&, ir::Node& node) -> ir::Value* {
-    const Ints& perm = node.attr<Ints>("perm");
-    for (size_t i = 0; i < perm.size(); ++i)
-      if (perm[i] != static_cast<int64_t>(i)) return nullptr;
-    return node.input(0)->type == node.output()->type ? node.input(0) : nullptr;
-  };
+  d.fold = fold_transpose;
   d.samples = [] {
     return std::vector<Sample>{
         {"by_hand", {f32({2, 3})}, {{"perm", Ints{1, 0}}}, {{1, 2, 3, 4, 5, 6}}, {1, 4, 2, 5, 3, 6}},

@@ -19,19 +19,22 @@ class LayoutAssigner {
   /// Returns whether any tensor is blocked.
   bool run() {
     for (ir::Node* node : body_nodes(graph_)) visit(*node);
-    for (ir::Value*& r : results_plain()) r = plain(r, nullptr);
+    for (ir::Value*& r : graph_.body.results) r = plain(r, nullptr);
     return any_;
   }
 
  private:
-  std::vector<ir::Value*>& results_plain() { return graph_.body.results; }
-
   bool is_blocked(const ir::Value* v) const { return v && v->type.layout == layout_; }
   static bool is_image(const ir::Value* v) { return v && v->type.rank() == 4 && v->type.shape[1].is_const(); }
 
   void visit(ir::Node& node) {
     const ops::OpDef& def = ops::def(node);
     if (def.is(ops::kConstant)) return;
+    if (def.is(ops::kReorder)) {
+      others_[node.input(0)] = node.output();
+      others_[node.output()] = node.input(0);
+      return;
+    }
     if (def.is(ops::kImage) && def.is(ops::kContraction))
       contraction(node);
     else if (def.is(ops::kElementwise))
@@ -173,26 +176,15 @@ class LayoutAssigner {
   std::map<const ir::Value*, ir::Value*> others_;
 };
 
-/// True if an inner region of a node reads values from outside.
-bool regions_capture(ir::Graph& graph) {
-  bool captures = false;
-  for (const auto& node : graph.body.nodes)
-    for (const auto& v : node->outputs)
-      for (const ir::Node* user : v->users)
-        captures = captures || std::none_of(graph.body.nodes.begin(), graph.body.nodes.end(),
-                                            [&](const auto& n) { return n.get() == user; });
-  return captures;
-}
-
 }  // namespace
 
 /// Images flow as NCHWc, c the target's vector width: from convolutions on through everything that works in blocks,
 /// with Reorder nodes where plain and blocked meet, at most one per tensor and direction. Shapes stay logical; graph
-/// inputs and outputs stay plain.
+/// inputs and outputs stay plain. Runs before fusion: a graph with regions is left alone.
 ir::Graph assign_layouts(ir::Graph graph, const PassContext& context) {
   const bool has_regions =
       std::any_of(graph.body.nodes.begin(), graph.body.nodes.end(), [](const auto& n) { return !n->regions.empty(); });
-  if (has_regions && regions_capture(graph)) return graph;
+  if (has_regions) return graph;
   if (LayoutAssigner(graph, context.target.lanes_f32()).run()) erase_dead(graph);
   return graph;
 }

@@ -14,13 +14,17 @@ bool constant_to_the_right(ir::Node& node) {
   return true;
 }
 
-bool visit(ir::Graph& graph, ir::Node& node) {
+bool apply_rules(ir::Graph& graph, ir::Node& node) {
   const ops::OpDef& def = ops::def(node);
   bool changed = def.is(ops::kCommutative) && node.inputs().size() == 2 && constant_to_the_right(node);
   if (!def.fold || graph.unused(node.output())) return changed;
   ir::Value* same = def.fold(graph, node);
   if (!same || same == node.output()) return changed;
-  replace_value(graph, node.output(), same);
+  const bool fresh = same->users.empty() && same->producer && !graph.is_result(same);
+  if (fresh)
+    replace_by_new(graph, node.output(), same);
+  else
+    replace_value(graph, node.output(), same);
   return true;
 }
 
@@ -31,7 +35,7 @@ bool visit(ir::Graph& graph, ir::Node& node) {
 ir::Graph canonicalise(ir::Graph graph, const PassContext&) {
   for (bool changed = true; changed;) {
     changed = false;
-    for (ir::Node* node : body_nodes(graph)) changed = visit(graph, *node) || changed;
+    for (ir::Node* node : body_nodes(graph)) changed = apply_rules(graph, *node) || changed;
     changed = erase_dead(graph) || changed;
   }
   return graph;

@@ -152,7 +152,7 @@ bool all_are(const std::vector<double>& values, double wanted) {
 
 /// contraction(x, w, b) * scale + shift = contraction(x, w * scale, b * scale + shift). Returns the new value, or null
 /// if nothing is gained.
-ir::Value* fold(ir::Graph& graph, const Contraction& c, const Affine& a) {
+ir::Value* fold_affine(ir::Graph& graph, const Contraction& c, const Affine& a) {
   const bool has_bias = c.rule->bias_input >= 0;
   if (!has_bias && all_are(a.scale, 1)) return nullptr;  // a shift alone is an epilogue already
   std::vector<double> bias(static_cast<size_t>(c.channels), 0);
@@ -207,7 +207,7 @@ ir::Graph fold_batch_norm(ir::Graph graph, const PassContext& context) {
       const std::optional<Contraction> c = contraction_of(x);
       if (!c) continue;
       const std::optional<Affine> a = affine_of(*node, x, c->output_axis, c->channels);
-      if (a) y = fold(graph, *c, *a);
+      if (a) y = fold_affine(graph, *c, *a);
     }
     if (!y && producer(node->output(), "BatchNormalization")) y = spell_out(graph, *node);
     if (!y) continue;

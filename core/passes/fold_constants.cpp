@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/builder.h"
-#include "core/passes/evaluate_node.h"
+#include "core/passes/evaluate.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
 

@@ -32,13 +32,13 @@ bool is_cubic(const Product& inner, ir::Value* x, double factor) {
   return is_about(square.factor, kCubic) && square.take(x) && square.take(x) && square.values.empty();
 }
 
-struct Match {
+struct GeluMatch {
   ir::Value* x = nullptr;
   const char* approximate = "none";
 };
 
 /// x/2 * (1 + erf(x / sqrt 2)), or x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))).
-std::optional<Match> match(ir::Node& root) {
+std::optional<GeluMatch> match_gelu(ir::Node& root) {
   const Product all = product_of(root.output());
   if (all.values.size() != 2 || !is_about(all.factor, 0.5)) return std::nullopt;
   for (size_t i = 0; i < 2; ++i) {
@@ -47,10 +47,10 @@ std::optional<Match> match(ir::Node& root) {
     if (!sum || sum->second != 1 || x->type != root.output()->type) continue;
     if (const ir::Node* erf = producer(sum->first, "Erf")) {
       Product inner = product_of(erf->input(0));
-      if (is_about(inner.factor, kSqrtHalf) && inner.take(x) && inner.values.empty()) return Match{x, "none"};
+      if (is_about(inner.factor, kSqrtHalf) && inner.take(x) && inner.values.empty()) return GeluMatch{x, "none"};
     }
     if (const ir::Node* tanh = producer(sum->first, "Tanh"))
-      if (is_cubic(product_of(tanh->input(0)), x, kSqrtTwoOverPi)) return Match{x, "tanh"};
+      if (is_cubic(product_of(tanh->input(0)), x, kSqrtTwoOverPi)) return GeluMatch{x, "tanh"};
   }
   return std::nullopt;
 }
@@ -63,7 +63,7 @@ ir::Graph recognise_gelu(ir::Graph graph, const PassContext& context) {
   bool changed = false;
   for (ir::Node* node : body_nodes(graph)) {
     if (!producer(node->outputs.empty() ? nullptr : node->output(), "Mul")) continue;
-    const std::optional<Match> m = match(*node);
+    const std::optional<GeluMatch> m = match_gelu(*node);
     if (!m) continue;
     ops::Builder builder(graph, node);
     builder.at(node->location);

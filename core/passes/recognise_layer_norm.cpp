@@ -8,7 +8,7 @@
 namespace cuvil::passes {
 namespace {
 
-struct Match {
+struct NormMatch {
   ir::Value* x = nullptr;
   int axis = 0;  ///< first normalised axis
   double epsilon = 0;
@@ -27,17 +27,17 @@ int mean_axis(const ir::Node* mean) {
 }
 
 /// d = x - mean(x).
-std::optional<Match> match_centred(const ir::Value* d) {
+std::optional<NormMatch> match_centred(const ir::Value* d) {
   const ir::Node* sub = producer(d, "Sub");
   if (!sub) return std::nullopt;
   const ir::Node* mean = producer(sub->input(1), "ReduceMean");
   const int axis = mean_axis(mean);
   if (axis < 0 || mean->input(0) != sub->input(0)) return std::nullopt;
-  return Match{sub->input(0), axis, 0};
+  return NormMatch{sub->input(0), axis, 0};
 }
 
 /// mean(d^2) + epsilon, over the same axes.
-bool match_variance(const ir::Value* v, ir::Value* d, Match& m) {
+bool match_variance(const ir::Value* v, ir::Value* d, NormMatch& m) {
   const auto sum = sum_with_number(v);
   if (!sum || sum->second < 0) return false;
   const ir::Node* mean = producer(sum->first, "ReduceMean");
@@ -48,9 +48,9 @@ bool match_variance(const ir::Value* v, ir::Value* d, Match& m) {
 }
 
 /// d / sqrt(variance), d * rsqrt(variance) or d * (1 / sqrt(variance)).
-std::optional<Match> match_normalised(const ir::Value* value) {
-  const auto finish = [](ir::Value* d, const ir::Node* root) -> std::optional<Match> {
-    std::optional<Match> m = match_centred(d);
+std::optional<NormMatch> match_normalised(const ir::Value* value) {
+  const auto finish = [](ir::Value* d, const ir::Node* root) -> std::optional<NormMatch> {
+    std::optional<NormMatch> m = match_centred(d);
     if (!m || !root || !match_variance(root->input(0), d, *m)) return std::nullopt;
     return m;
   };
@@ -78,7 +78,7 @@ bool broadcasts_to(const Shape& small, const Shape& big) {
 /// The one node that reads `value` if it is an `op`, and its other operand.
 std::pair<ir::Node*, ir::Value*> follow(const ir::Value* value, std::string_view op,
                                         const std::set<const ir::Value*>& results) {
-  if (!has_one_user(value, results) || value->users.size() != 1) return {};
+  if (!has_one_user(value, results) || value->users.size() != 1 || value->users[0]->outputs.size() != 1) return {};
   ir::Node* n = producer(value->users[0]->output(), op);
   if (!n || n->output()->type != value->type) return {};
   ir::Value* other = n->input(n->input(0) == value ? 1 : 0);
@@ -95,7 +95,7 @@ ir::Graph recognise_layer_norm(ir::Graph graph, const PassContext& context) {
   bool changed = false;
   for (ir::Node* node : body_nodes(graph)) {
     if (node->outputs.size() != 1 || !is_float(node->output()->type.dtype)) continue;
-    const std::optional<Match> m = match_normalised(node->output());
+    const std::optional<NormMatch> m = match_normalised(node->output());
     if (!m) continue;
     ir::Node* last = node;
     ir::Value *scale = nullptr, *shift = nullptr;

@@ -1,4 +1,5 @@
-// One node, computed at compile time: its plain loop nest, run by the interpreter of Kernel IR.
+// Graphs computed node by node: each node's plain loop nest, run by the interpreter of Kernel IR. Folds constants, and
+// is the oracle for whole graphs.
 #pragma once
 
 #include <map>
@@ -18,5 +19,10 @@ bool can_evaluate(const ir::Node& node);
 /// ShapeError if the kernel refuses the sizes or values.
 std::vector<ir::Tensor> evaluate_node(const ir::Node& node, const std::vector<const ir::Tensor*>& inputs,
                                       const std::map<std::string, int64_t>& symbols, const TargetInfo& target);
+
+/// Results of a graph for `inputs` in order of its parameters, plain and row-major. Symbols get their values from the
+/// inputs' shapes. Throws ShapeError for inputs that do not fit, UnsupportedError for host operators.
+std::vector<ir::Tensor> evaluate(const ir::Graph& graph, const std::vector<ir::Tensor>& inputs,
+                                 const TargetInfo& target);
 
 }  // namespace cuvil::passes
