@@ -36,6 +36,11 @@ if(CUVIL_LLD)
   endif()
 endif()
 
+# Whose own speed does not matter (declarations, import, one pass over a graph) compiles at -O1: half the build time.
+function(cuvil_compile_quickly name)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # cuvil_library(NAME DEPS...): a static library of every .cpp in the current folder (not below it).
 function(cuvil_library name)
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.h)

@@ -38,6 +38,13 @@ class Serializer {
       kernel.name = k.name;
       kernel.phases = static_cast<uint32_t>(k.phases.size());
     }
+    for (const plan::Requirement& r : plan_.requirements) {
+      auto& out = append(out_.requirements);
+      out.left = size(r.left);
+      out.right = size(r.right);
+      out.text = r.text;
+      out.location = location(r.location);
+    }
     for (const plan::Step& s : plan_.steps) s.kernel >= 0 ? add_kernel_step(s) : add_host_step(s);
     return pack(out_);
   }
