@@ -57,7 +57,8 @@ inline constexpr Type kBool{DType::boolean, 1};
   X(lane, "lane", 1)           /* lane number imm of a vector, a scalar */                                             \
   X(shuffle, "shuffle", -1)    /* 1 or 2 equal vectors; `lanes` picks from their concatenation */                      \
   X(reduce_add, "reduce_add", 1)                                                                                       \
-  X(reduce_max, "reduce_max", 1) X(reduce_min, "reduce_min", 1) /* arithmetic */                                       \
+  X(reduce_max, "reduce_max", 1)                                                                                       \
+  X(reduce_min, "reduce_min", 1) /* arithmetic */                                                                      \
       X(add, "+", 2) X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2) X(floordiv, "floordiv", 2) X(floormod, "%", 2)       \
           X(min, "min", 2) X(max, "max", 2) X(fma, "fma", 3) /* fma(a, b, c) = a * b + c */                            \
       X(neg, "neg", 1) X(abs, "abs", 1) X(sqrt, "sqrt", 1) X(floor, "floor", 1) X(ceil, "ceil", 1)                     \
@@ -290,7 +291,8 @@ std::vector<Stmt> rewrite(const std::vector<Stmt>& body, const std::function<Exp
 /// Replaces variables by expressions.
 Expr substitute(const Expr& e, std::span<const std::pair<Var, Expr>> values);
 std::vector<Stmt> substitute(const std::vector<Stmt>& body, std::span<const std::pair<Var, Expr>> values);
-/// Visits every expression (children first) and every statement (parents first) of a body.
+/// Visits every expression (children first; a node that a statement uses more than once is visited once for it) and
+/// every statement (parents first) of a body.
 void visit(const std::vector<Stmt>& body, const std::function<void(const StmtNode&)>& on_stmt,
            const std::function<void(const ExprNode&)>& on_expr);
 

@@ -1,6 +1,7 @@
 // Traversals of Kernel IR: rewriting bottom-up, substitution, visiting, structural equality.
 #include <cmath>
-#include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/kernel/ir.h"
@@ -65,14 +66,37 @@ class Rewriter {
   }
 
   const std::function<Expr(const Expr&)>& f_;
-  std::map<const ExprNode*, std::pair<Expr, Expr>> done_;
+  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> done_;  // asked, never listed
 };
 
-void visit_expr(const Expr& e, const std::function<void(const ExprNode&)>& f) {
-  if (!e) return;
-  for (const Expr& a : e->args) visit_expr(a, f);
-  f(*e);
-}
+/// Values share operands: each node is seen once in a statement, or the paths to it could be without number.
+class Visitor {
+ public:
+  Visitor(const std::function<void(const StmtNode&)>& on_stmt, const std::function<void(const ExprNode&)>& on_expr)
+      : on_stmt_(on_stmt), on_expr_(on_expr) {}
+
+  void body(const std::vector<Stmt>& statements) {
+    for (const Stmt& s : statements) {
+      on_stmt_(*s);
+      seen_.clear();
+      for (const Expr* e : {&s->begin, &s->end, &s->value, &s->mask}) expr(*e);
+      for (const Expr& i : s->indices) expr(i);
+      body(s->body);
+      body(s->otherwise);
+    }
+  }
+
+ private:
+  void expr(const Expr& e) {
+    if (!e || (!e->args.empty() && !seen_.insert(e.get()).second)) return;
+    for (const Expr& a : e->args) expr(a);
+    on_expr_(*e);
+  }
+
+  const std::function<void(const StmtNode&)>& on_stmt_;
+  const std::function<void(const ExprNode&)>& on_expr_;
+  std::unordered_set<const ExprNode*> seen_;  // asked, never listed
+};
 
 }  // namespace
 
@@ -102,13 +126,7 @@ std::vector<Stmt> substitute(const std::vector<Stmt>& body, std::span<const std:
 
 void visit(const std::vector<Stmt>& body, const std::function<void(const StmtNode&)>& on_stmt,
            const std::function<void(const ExprNode&)>& on_expr) {
-  for (const Stmt& s : body) {
-    on_stmt(*s);
-    for (const Expr* e : {&s->begin, &s->end, &s->value, &s->mask}) visit_expr(*e, on_expr);
-    for (const Expr& i : s->indices) visit_expr(i, on_expr);
-    visit(s->body, on_stmt, on_expr);
-    visit(s->otherwise, on_stmt, on_expr);
-  }
+  Visitor(on_stmt, on_expr).body(body);
 }
 
 bool equal(const Expr& a, const Expr& b) {
