@@ -174,7 +174,7 @@ TEST(Interpret, ThreadsMeetAtBarriers) {
 }
 
 TEST(Interpret, RandomKernelsRunClean) {
-  for (uint64_t seed = 0; seed < 150; ++seed) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
     testing::RandomKernel r = testing::random_kernel(seed, {.halves = true, .transcendentals = true});
     std::vector<Argument> arguments;
     for (auto& m : r.memory) arguments.push_back({m.data(), static_cast<int64_t>(m.size())});
