@@ -30,8 +30,8 @@ void check_options(const BuildOptions& o) {
 }
 
 const backends::Backend& backend_named(const std::string& name) {
-  if (name == "cpu") return backends::cpu_backend();
-  if (name == "reference") return backends::reference_backend();
+  if (name == "cpu") return backends::cpu::backend();
+  if (name == "reference") return backends::reference::backend();
   throw Error(CUVIL_TARGET_ERROR, "unknown backend \"" + name + "\"; there are cpu and reference");
 }
 
@@ -153,7 +153,7 @@ void save(const ir::Graph& graph, const BuildOptions& options, const std::string
     keep.push_back(lower(graph.clone(), target, options.numerics == "strict"));
     const plan::Plan& plan = keep.back().plan;
     file.variants.push_back(
-        artifact::make_variant(plan, target, backends::cpu_backend().compile(plan.kernels, target).shared_object));
+        artifact::make_variant(plan, target, backends::cpu::backend().compile(plan.kernels, target).shared_object));
   }
   artifact::write_file(file, path);
 }
@@ -168,9 +168,9 @@ std::string emit(const ir::Graph& graph, const BuildOptions& options, const std:
     if (format == "kir")
       out += kernel::print(k) + "\n";
     else if (format == "llvm")
-      out += backends::llvm_ir(k, target) + "\n";
+      out += backends::cpu::llvm_ir(k, target) + "\n";
     else if (format == "asm")
-      out += backends::assembly(k, target) + "\n";
+      out += backends::cpu::assembly(k, target) + "\n";
     else
       throw_unsupported("unknown format \"" + format + "\"; there are cir, kir, llvm and asm");
   }
