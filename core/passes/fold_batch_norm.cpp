@@ -168,7 +168,8 @@ ir::Value* fold_affine(ir::Graph& graph, const Contraction& c, const Affine& a) 
   builder.at(c.node->location);
   if (!all_are(a.scale, 1)) inputs[1] = builder.constant(scaled_weight(c, a.scale), inputs[1]->name + "_scaled");
   const Dim channels(c.channels);
-  if (has_bias) inputs.push_back(builder.constant(ir::Tensor::from_floats({channels}, to_floats(bias))));
+  const bool needs_bias = has_bias && (c.node->input(static_cast<size_t>(c.rule->bias_input)) || !all_are(bias, 0));
+  if (needs_bias) inputs.push_back(builder.constant(ir::Tensor::from_floats({channels}, to_floats(bias))));
   ir::Value* y = builder.add(c.node->op, inputs, c.node->attributes);
   if (!has_bias && !all_are(bias, 0))
     y = builder.add("Add", {y, builder.constant(ir::Tensor::from_floats({channels}, to_floats(bias)))});

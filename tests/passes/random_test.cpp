@@ -1,6 +1,8 @@
 // Random graphs before and after the whole pipeline, by the interpreter; and that both are deterministic.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "core/passes/evaluate.h"
 #include "core/passes/run.h"
 #include "tests/random/random_graph.h"
@@ -20,11 +22,14 @@ void check(uint64_t seed, bool symbolic) {
                       << ir::print(before, false) << ir::print(after, false);
 }
 
+/// A few, or the long suite of ./dev test --full.
+uint64_t count() { return std::getenv("CUVIL_TEST_FULL") ? 1500 : 40; }
+
 TEST(RandomGraphs, StaticShapes) {
-  for (uint64_t seed = 1; seed <= 40 && !testing::Test::HasFailure(); ++seed) check(seed, false);
+  for (uint64_t seed = 1; seed <= count() && !testing::Test::HasFailure(); ++seed) check(seed, false);
 }
 TEST(RandomGraphs, SymbolicShapes) {
-  for (uint64_t seed = 1; seed <= 40 && !testing::Test::HasFailure(); ++seed) check(seed, true);
+  for (uint64_t seed = 1; seed <= count() && !testing::Test::HasFailure(); ++seed) check(seed, true);
 }
 TEST(RandomGraphs, SameSeedSameText) {
   const TargetInfo target = TargetInfo::named("x86-64-v3");
