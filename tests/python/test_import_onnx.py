@@ -146,7 +146,9 @@ def test_functions_of_the_model_are_inlined(rng):
         [helper.make_node("LeakyRelu", ["a"], ["l"]), helper.make_node("Add", ["l", "a"], ["b"])],
         [helper.make_opsetid("", 18)], ["alpha"],
     )  # fmt: skip
-    function.node[0].attribute.append(helper.make_attribute_ref_name(helper.make_attribute("alpha", 0.0), "alpha"))
+    function.node[0].attribute.append(
+        onnx.AttributeProto(name="alpha", ref_attr_name="alpha", type=onnx.AttributeProto.FLOAT)
+    )
     graph = helper.make_graph(
         [helper.make_node("Scale", ["x"], ["y"], domain="local", alpha=0.5)], "g",
         [helper.make_tensor_value_info("x", 1, [5])], [helper.make_tensor_value_info("y", 1, [5])])  # fmt: skip

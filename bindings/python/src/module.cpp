@@ -19,7 +19,11 @@ void bind_errors(nb::module_& m) {
                                            "ArtifactError", "TargetError", "InternalError"};
       const int status = e.status();
       nb::object type = nb::module_::import_("cuvil.errors").attr(kNames[status >= 1 && status <= 6 ? status : 6]);
-      PyErr_SetString(type.ptr(), e.what());
+      // A message may quote names of a damaged model, which are not always UTF-8.
+      const std::string_view what = e.what();
+      PyObject* text = PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace");
+      PyErr_SetObject(type.ptr(), text);
+      Py_XDECREF(text);
     }
   });
 }
