@@ -2,12 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-
-#include "core/kernel/interpret.h"
-#include "core/kernel/verify.h"
-#include "core/ops/lower.h"
-#include "core/ops/reorder.h"
 
 namespace cuvil::conformance {
 namespace {
@@ -29,42 +23,6 @@ class Random {
  private:
   uint64_t state_ = 1469598103934665603U;
 };
-
-Shape evaluate(const Shape& shape, const std::map<std::string, int64_t>& symbols) {
-  Shape result;
-  for (const Dim& d : shape) result.push_back(d.evaluate(symbols).value());
-  return result;
-}
-ir::Type evaluate(ir::Type type, const std::map<std::string, int64_t>& symbols) {
-  type.shape = evaluate(type.shape, symbols);
-  return type;
-}
-
-/// Bytes of a tensor in its layout; padding holds garbage (NaN, -1) that must not reach results.
-std::vector<uint8_t> encode(const std::vector<double>& values, const ir::Type& type) {
-  const size_t size = static_cast<size_t>(size_of(type.dtype));
-  std::vector<uint8_t> plain(values.size() * size), ones(values.size() * size, 1);
-  for (size_t i = 0; i < values.size(); ++i)
-    std::memcpy(plain.data() + i * size, ir::Tensor::scalar(type.dtype, values[i]).raw(), size);
-  if (type.layout.is_plain()) return plain;
-  ir::Type flat = type;
-  flat.layout = {};
-  const ir::Tensor placed = ops::reorder(ir::Tensor::from_bytes(flat, plain), type.layout);
-  const ir::Tensor used = ops::reorder(ir::Tensor::from_bytes(flat, ones), type.layout);
-  std::vector<uint8_t> bytes(placed.raw(), placed.raw() + placed.bytes());
-  for (size_t i = 0; i < bytes.size(); ++i)
-    if (used.raw()[i] == 0) bytes[i] = type.dtype == DType::boolean ? 1 : 0xff;
-  return bytes;
-}
-
-std::vector<double> decode(std::vector<uint8_t> bytes, const ir::Type& type) {
-  const ir::Tensor plain = ops::reorder(ir::Tensor::from_bytes(type, std::move(bytes)), {});
-  std::vector<double> values;
-  const int64_t n = num_elements(type.shape).value();
-  for (int64_t i = 0; i < n; ++i)
-    values.push_back(is_float(type.dtype) ? plain.as_double(i) : static_cast<double>(plain.as_int(i)));
-  return values;
-}
 
 /// Attributes with sizes replaced like those of the inputs.
 ir::Attributes with_symbols(ir::Attributes attributes, const std::map<int64_t, Dim>& names) {
@@ -135,13 +93,6 @@ std::optional<Case> blocked(const Case& plain, int block, bool input, bool outpu
 
 }  // namespace
 
-TargetInfo target_of(int vector_bytes) {
-  TargetInfo t;
-  t.name = "test";
-  t.vector_bytes = vector_bytes;
-  return t;
-}
-
 Case plain_case(const ops::OpDef& op, const ops::Sample& sample) {
   return {std::string(op.name) + "/" + sample.name, &op, &sample, sample.inputs, sample.attributes, {}, {}};
 }
@@ -194,7 +145,7 @@ std::vector<std::vector<double>> input_values(const Case& c) {
     if (i < c.sample->values.size()) values = c.sample->values[i];
     if (c.inputs[i] && values.empty()) {
       const DType t = c.inputs[i]->dtype;
-      const int64_t n = num_elements(evaluate(c.inputs[i]->shape, c.symbols)).value();
+      const int64_t n = num_elements(evaluate(*c.inputs[i], c.symbols).shape).value();
       const std::vector<double>& range = c.sample->range;
       for (int64_t k = 0; k < n; ++k) {
         double v = 0;
@@ -212,33 +163,29 @@ std::vector<std::vector<double>> input_values(const Case& c) {
   return all;
 }
 
+Memory input_memory(const Case& c, const BuiltCase& built) {
+  Memory memory;
+  const std::vector<std::vector<double>> values = input_values(c);
+  for (size_t i = 0; i < c.inputs.size(); ++i)
+    if (const ir::Value* v = built.node->input(i)) memory[v] = encode(values[i], evaluate(v->type, c.symbols));
+  return memory;
+}
+
+Outcome outcome_of(const Case& c, const BuiltCase& built, const Memory& memory, int32_t code) {
+  Outcome outcome;
+  outcome.code = code;
+  for (const auto& out : built.node->outputs)
+    outcome.outputs.push_back(decode(memory.at(out.get()), evaluate(out->type, c.symbols)));
+  return outcome;
+}
+
 Outcome interpret(const Case& c, int vector_bytes) {
   const BuiltCase built = build(c);
   for (const auto& [a, b] : ops::requirements(*built.node))
     if (a.evaluate(c.symbols) != b.evaluate(c.symbols)) throw_internal(c.name + ": a requirement does not hold");
-  const TargetInfo target = target_of(vector_bytes);
-  const kernel::Kernel kernel = ops::lower_reference(ops::Group::of(*built.node), target, "k");
-  kernel::verify(kernel);
-
-  std::vector<std::vector<uint8_t>> memory;
-  const std::vector<std::vector<double>> values = input_values(c);
-  for (size_t i = 0; i < c.inputs.size(); ++i)
-    if (c.inputs[i]) memory.push_back(encode(values[i], evaluate(*c.inputs[i], c.symbols)));
-  std::vector<ir::Type> types;
-  for (const auto& out : built.node->outputs) {
-    types.push_back(evaluate(out->type, c.symbols));
-    memory.emplace_back(static_cast<size_t>(types.back().bytes().value()), uint8_t{0xcd});
-  }
-  std::vector<kernel::Argument> arguments;
-  for (std::vector<uint8_t>& m : memory) arguments.push_back({m.data(), static_cast<int64_t>(m.size())});
-  std::vector<int64_t> dims;
-  for (const kernel::Var& d : kernel.dims) dims.push_back(c.symbols.at(d->name));
-
-  Outcome outcome;
-  outcome.code = kernel::interpret(kernel, arguments, dims);
-  const size_t first = memory.size() - types.size();
-  for (size_t i = 0; i < types.size(); ++i) outcome.outputs.push_back(decode(memory[first + i], types[i]));
-  return outcome;
+  Memory memory = input_memory(c, built);
+  const int32_t code = run_node(*built.node, memory, c.symbols, target_of(vector_bytes), kernel::interpret);
+  return outcome_of(c, built, memory, code);
 }
 
 std::string difference(const std::vector<double>& got, const std::vector<double>& want, DType dtype, double tolerance) {

@@ -2,13 +2,12 @@
 // images in blocks of channels.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/target_info.h"
 #include "core/ops/builder.h"
+#include "tests/conformance/run.h"
 
 namespace cuvil::conformance {
 
@@ -19,7 +18,7 @@ struct Case {
   std::vector<std::optional<ir::Type>> inputs;
   ir::Attributes attributes;
   ir::Layout output_layout;  ///< asked of outputs of rank 4, if not plain
-  std::map<std::string, int64_t> symbols;
+  Symbols symbols;
 };
 
 /// The sample as it is.
@@ -42,12 +41,13 @@ struct Outcome {
   int32_t code = 0;
   std::vector<std::vector<double>> outputs;
 };
+/// The case's inputs as bytes; and what a run left there.
+Memory input_memory(const Case& c, const BuiltCase& built);
+Outcome outcome_of(const Case& c, const BuiltCase& built, const Memory& memory, int32_t code);
 /// Lowers the node for vectors of `vector_bytes` and interprets the kernel.
 Outcome interpret(const Case& c, int vector_bytes);
 
 /// Empty, or how they differ: integers exactly, floats within the tolerance (relative and absolute), NaN equal to NaN.
 std::string difference(const std::vector<double>& got, const std::vector<double>& want, DType dtype, double tolerance);
-
-TargetInfo target_of(int vector_bytes);
 
 }  // namespace cuvil::conformance
