@@ -64,7 +64,7 @@ Coords operand(const Coords& at, const Shape& batch, size_t result_batch, int ow
     if (!own_first) c.index.push_back(at.index[static_cast<size_t>(own)]);
     if (at.axis == own) c.axis = position;
   }
-  if (c.axis >= 0) c.mask = at.mask;
+  c.mask = at.mask;
   return c;
 }
 

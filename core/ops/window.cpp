@@ -57,7 +57,6 @@ Coords channel_coords(const Coords& at) {
   Coords c = at;
   c.index = {at.index[1]};
   c.axis = at.axis == 1 ? 0 : -1;
-  if (c.axis < 0) c.mask = {};
   return c;
 }
 

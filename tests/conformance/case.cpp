@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/kernel/transform.h"
+
 namespace cuvil::conformance {
 namespace {
 
@@ -93,6 +95,13 @@ std::optional<Case> blocked(const Case& plain, int block, bool input, bool outpu
 
 }  // namespace
 
+std::vector<const ops::OpDef*> operators_with_kernels() {
+  std::vector<const ops::OpDef*> defs;
+  for (const ops::OpDef* d : ops::all())
+    if (!d->is(ops::kConstant | ops::kGroup | ops::kHost)) defs.push_back(d);
+  return defs;
+}
+
 Case plain_case(const ops::OpDef& op, const ops::Sample& sample) {
   return {std::string(op.name) + "/" + sample.name, &op, &sample, sample.inputs, sample.attributes, {}, {}};
 }
@@ -179,12 +188,15 @@ Outcome outcome_of(const Case& c, const BuiltCase& built, const Memory& memory, 
   return outcome;
 }
 
-Outcome interpret(const Case& c, int vector_bytes) {
+Outcome interpret(const Case& c, int vector_bytes, bool for_cpu) {
   const BuiltCase built = build(c);
   for (const auto& [a, b] : ops::requirements(*built.node))
     if (a.evaluate(c.symbols) != b.evaluate(c.symbols)) throw_internal(c.name + ": a requirement does not hold");
   Memory memory = input_memory(c, built);
-  const int32_t code = run_node(*built.node, memory, c.symbols, target_of(vector_bytes), kernel::interpret);
+  const TargetInfo target = target_of(vector_bytes);
+  kernel::Kernel k = kernel_of(*built.node, target);
+  if (for_cpu) k = kernel::lower_for_cpu(k, target);
+  const int32_t code = run_kernel(k, *built.node, memory, c.symbols, kernel::interpret);
   return outcome_of(c, built, memory, code);
 }
 

@@ -21,6 +21,8 @@ struct Case {
   Symbols symbols;
 };
 
+/// All operators that have a kernel.
+std::vector<const ops::OpDef*> operators_with_kernels();
 /// The sample as it is.
 Case plain_case(const ops::OpDef& op, const ops::Sample& sample);
 /// Variants that the operator's traits and type rule allow.
@@ -44,8 +46,9 @@ struct Outcome {
 /// The case's inputs as bytes; and what a run left there.
 Memory input_memory(const Case& c, const BuiltCase& built);
 Outcome outcome_of(const Case& c, const BuiltCase& built, const Memory& memory, int32_t code);
-/// Lowers the node for vectors of `vector_bytes` and interprets the kernel.
-Outcome interpret(const Case& c, int vector_bytes);
+/// Lowers the node for vectors of `vector_bytes` and interprets the kernel, or what the CPU's code generator makes of
+/// it.
+Outcome interpret(const Case& c, int vector_bytes, bool for_cpu = false);
 
 /// Empty, or how they differ: integers exactly, floats within the tolerance (relative and absolute), NaN equal to NaN.
 std::string difference(const std::vector<double>& got, const std::vector<double>& want, DType dtype, double tolerance);

@@ -33,22 +33,17 @@ TEST_P(Conformance, Samples) {
       EXPECT_EQ(difference(oracle.outputs[0], sample.expected, built.node->output()->type.dtype, sample.tolerance), "");
     }
     for (int bytes : {16, 64}) compare(plain, interpret(plain, bytes), oracle, *built.node);
+    compare(plain, interpret(plain, 32, /*for_cpu=*/true), oracle, *built.node);
     for (const Case& variant : variants(plain)) {
       SCOPED_TRACE(variant.name);
       compare(variant, interpret(variant, 16), oracle, *built.node);
-      compare(variant, interpret(variant, 64), oracle, *built.node);
+      compare(variant, interpret(variant, 64, /*for_cpu=*/true), oracle, *built.node);
     }
   }
   EXPECT_TRUE(by_hand) << "at least one sample states its result";
 }
 
-std::vector<const ops::OpDef*> with_lowering() {
-  std::vector<const ops::OpDef*> defs;
-  for (const ops::OpDef* d : ops::all())
-    if (!d->is(ops::kConstant | ops::kGroup | ops::kHost)) defs.push_back(d);
-  return defs;
-}
-INSTANTIATE_TEST_SUITE_P(All, Conformance, testing::ValuesIn(with_lowering()),
+INSTANTIATE_TEST_SUITE_P(All, Conformance, testing::ValuesIn(operators_with_kernels()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(Operators, AreDeclaredWhole) {

@@ -46,8 +46,8 @@ TargetInfo target_of(int vector_bytes) {
   return t;
 }
 
-kernel::Kernel kernel_of(const ir::Node& node, const TargetInfo& target) {
-  kernel::Kernel k = ops::lower_reference(ops::Group::of(node), target, "k");
+kernel::Kernel kernel_of(const ir::Node& node, const TargetInfo& target, std::string name) {
+  kernel::Kernel k = ops::lower_reference(ops::Group::of(node), target, std::move(name));
   kernel::verify(k);
   return k;
 }

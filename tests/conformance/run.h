@@ -28,7 +28,7 @@ std::vector<double> decode(const std::vector<uint8_t>& bytes, const ir::Type& ty
 TargetInfo target_of(int vector_bytes);
 
 /// The node's kernel (verified), and what a launch passes for its dims.
-kernel::Kernel kernel_of(const ir::Node& node, const TargetInfo& target);
+kernel::Kernel kernel_of(const ir::Node& node, const TargetInfo& target, std::string name = "k");
 std::vector<int64_t> dims_of(const kernel::Kernel& kernel, const Symbols& symbols);
 /// Lowers and runs one node: reads its inputs from `memory`, adds its outputs.
 int32_t run_node(const ir::Node& node, Memory& memory, const Symbols& symbols, const TargetInfo& target,
