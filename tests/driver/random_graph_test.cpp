@@ -1,0 +1,50 @@
+// Random graphs, compiled and run, against the interpreter node by node: passes, schedules, plan, code and runtime at
+// once. CUVIL_TEST_FULL runs the long suite.
+#include "tests/random/random_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/driver/compiler.h"
+#include "core/passes/evaluate.h"
+#include "tests/driver/run_model.h"
+#include "tests/random/random_inputs.h"
+
+namespace cuvil {
+namespace {
+
+uint64_t count() { return std::getenv("CUVIL_TEST_FULL") ? 2500 : 100; }
+
+void check(uint64_t seed, bool symbolic) {
+  const ir::Graph graph = test::random_graph(seed, {12, symbolic});
+  driver::BuildOptions options;
+  if (seed % 5 == 0) options.numerics = "strict";
+  const auto executable = driver::build(graph, options);
+  for (uint64_t round = 0; round < (symbolic ? 3U : 1U); ++round) {
+    const std::vector<ir::Tensor> inputs = test::random_inputs(graph, seed * 7 + round);
+    const auto expected = passes::evaluate(graph, inputs, TargetInfo::host());
+    const auto actual = test::run_model(executable->model(), inputs, seed % 2 ? 1 : 2);
+    const auto wrong = test::difference(expected, actual, 2e-4);
+    EXPECT_FALSE(wrong) << "seed " << seed << (symbolic ? " symbolic" : " static") << " round " << round << ": "
+                        << *wrong << "\n"
+                        << ir::print(graph, false) << ir::print(executable->lowered().graph, false);
+  }
+}
+
+TEST(CompiledRandomGraphs, StaticShapes) {
+  for (uint64_t seed = 1; seed <= count() && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check(seed, false);
+  }
+}
+
+TEST(CompiledRandomGraphs, SymbolicShapes) {
+  for (uint64_t seed = 1; seed <= count() && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check(seed, true);
+  }
+}
+
+}  // namespace
+}  // namespace cuvil
