@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "core/base/error.h"
 
@@ -50,40 +52,56 @@ T element(const uint8_t* bytes, int64_t i) {
   return v;
 }
 
+/// Floats saturate as integers, NaN is 0: as Kernel IR casts.
+int64_t to_integer(double v) {
+  if (std::isnan(v)) return 0;
+  if (v >= 0x1p63) return std::numeric_limits<int64_t>::max();
+  if (v < -0x1p63) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(v);
+}
+
+template <class R, class V>
+R convert(V v) {
+  if constexpr (std::is_integral_v<R> && std::is_floating_point_v<V>)
+    return to_integer(static_cast<double>(v));
+  else
+    return static_cast<R>(v);
+}
+
 template <class R>
 R element_as(const Tensor& t, int64_t i) {
   const uint8_t* p = t.raw();
   switch (t.type.dtype) {
     case DType::f32:
-      return static_cast<R>(element<float>(p, i));
+      return convert<R>(element<float>(p, i));
     case DType::f64:
-      return static_cast<R>(element<double>(p, i));
+      return convert<R>(element<double>(p, i));
     case DType::f16:
-      return static_cast<R>(half_to_double(element<uint16_t>(p, i)));
+      return convert<R>(half_to_double(element<uint16_t>(p, i)));
     case DType::bf16: {
       const uint32_t bits = static_cast<uint32_t>(element<uint16_t>(p, i)) << 16;
       float f;
       std::memcpy(&f, &bits, 4);
-      return static_cast<R>(f);
+      return convert<R>(f);
     }
     case DType::i64:
-      return static_cast<R>(element<int64_t>(p, i));
+      return convert<R>(element<int64_t>(p, i));
     case DType::i32:
-      return static_cast<R>(element<int32_t>(p, i));
+      return convert<R>(element<int32_t>(p, i));
     case DType::i16:
-      return static_cast<R>(element<int16_t>(p, i));
+      return convert<R>(element<int16_t>(p, i));
     case DType::i8:
-      return static_cast<R>(element<int8_t>(p, i));
+      return convert<R>(element<int8_t>(p, i));
     case DType::u64:
-      return static_cast<R>(element<uint64_t>(p, i));
+      return convert<R>(element<uint64_t>(p, i));
     case DType::u32:
-      return static_cast<R>(element<uint32_t>(p, i));
+      return convert<R>(element<uint32_t>(p, i));
     case DType::u16:
-      return static_cast<R>(element<uint16_t>(p, i));
+      return convert<R>(element<uint16_t>(p, i));
     case DType::u8:
-      return static_cast<R>(element<uint8_t>(p, i));
+      return convert<R>(element<uint8_t>(p, i));
     case DType::boolean:
-      return static_cast<R>(element<uint8_t>(p, i) != 0);
+      return convert<R>(element<uint8_t>(p, i) != 0);
   }
   return R{};
 }
@@ -134,7 +152,7 @@ Tensor Tensor::from_floats(Shape shape, const std::vector<float>& values) {
 Tensor Tensor::scalar(DType dtype, double value) {
   auto [tensor, to] = allocate({dtype, {}, {}});
   auto put = [to = to](auto v) { std::memcpy(to, &v, sizeof v); };
-  const auto integer = static_cast<int64_t>(value);
+  const int64_t integer = to_integer(value);
   switch (size_of(dtype)) {
     case 8:
       dtype == DType::f64 ? put(value) : put(integer);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace cuvil::ir {
 namespace {
@@ -158,6 +159,10 @@ TEST(Tensor, Conversions) {
   EXPECT_EQ(Tensor::scalar(DType::bf16, 1 + std::ldexp(3, -9)).as_double(0), 1 + std::ldexp(1, -7));
   EXPECT_EQ(Tensor::scalar(DType::u8, 200).as_int(0), 200);
   EXPECT_EQ(Tensor::scalar(DType::i8, -3).as_int(0), -3);
+  EXPECT_TRUE(std::isinf(Tensor::scalar(DType::f32, -INFINITY).as_double(0)));
+  EXPECT_EQ(Tensor::scalar(DType::f32, -INFINITY).as_int(0), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(Tensor::scalar(DType::i64, 1e30).as_int(0), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(Tensor::from_floats({1}, {NAN}).as_int(0), 0);
   EXPECT_EQ(Tensor::from_ints({4, -5}).to_ints(), (std::vector<int64_t>{4, -5}));
 }
 
