@@ -1,6 +1,8 @@
 #include "core/ops/reorder.h"
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "core/base/error.h"
 #include "core/ops/define.h"
@@ -36,25 +38,39 @@ std::vector<std::vector<int64_t>> offsets_of(const ir::Type& type) {
   return offsets;
 }
 
+/// Elements are copied in the order of the target's memory (`order`: axes, innermost last), those whose index of the
+/// first axis is in [begin, end).
 template <class T>
 void copy(const uint8_t* from, uint8_t* to, const std::vector<std::vector<int64_t>>& source,
-          const std::vector<std::vector<int64_t>>& target, const std::vector<size_t>& order) {
+          const std::vector<std::vector<int64_t>>& target, const std::vector<size_t>& order, size_t begin, size_t end) {
   const size_t rank = order.size();
   std::vector<size_t> index(rank, 0);
+  index[0] = begin;
   const size_t inner = order.back();
-  for (;;) {
+  const size_t first = rank == 1 ? begin : 0, last = rank == 1 ? end : source[inner].size();
+  while (rank == 1 || index[0] < end) {
     int64_t s = 0, t = 0;
     for (size_t p = 0; p + 1 < rank; ++p) {
       s += source[order[p]][index[p]];
       t += target[order[p]][index[p]];
     }
-    for (size_t i = 0; i < source[inner].size(); ++i)
+    for (size_t i = first; i < last; ++i)
       std::memcpy(to + static_cast<size_t>(t + target[inner][i]) * sizeof(T),
                   from + static_cast<size_t>(s + source[inner][i]) * sizeof(T), sizeof(T));
-    size_t p = rank - 1;
-    while (p > 0 && ++index[p - 1] == source[order[p - 1]].size()) index[--p] = 0;
-    if (p == 0) return;
+    if (rank == 1) return;
+    size_t p = rank - 2;
+    while (++index[p] == source[order[p]].size() && p > 0) index[p--] = 0;
   }
+}
+
+/// Weights are megabytes, and their reordering is most of a build from the cache: a second core halves it.
+template <class F>
+void split(size_t extent, int64_t elements, F&& run) {
+  const size_t parts = elements < (1 << 16) ? 1 : std::min<size_t>({extent, std::thread::hardware_concurrency(), 8});
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < parts; ++i) threads.emplace_back(run, extent * i / parts, extent * (i + 1) / parts);
+  run(0, extent / std::max<size_t>(parts, 1));
+  for (std::thread& t : threads) t.join();
 }
 
 }  // namespace
@@ -65,8 +81,9 @@ ir::Tensor reorder(const ir::Tensor& tensor, const ir::Layout& layout) {
   ir::Type type = tensor.type;
   type.layout = layout;
   auto [result, bytes] = ir::Tensor::allocate(type);
-  std::memset(bytes, 0, static_cast<size_t>(result.bytes()));
-  if (num_elements(type.shape).value() == 0) return result;
+  const int64_t elements = num_elements(type.shape).value();
+  if (result.bytes() != elements * size_of(type.dtype)) std::memset(bytes, 0, static_cast<size_t>(result.bytes()));
+  if (elements == 0) return result;
   if (type.shape.empty()) {
     std::memcpy(bytes, tensor.raw(), static_cast<size_t>(size_of(type.dtype)));
     return result;
@@ -82,20 +99,19 @@ ir::Tensor reorder(const ir::Tensor& tensor, const ir::Layout& layout) {
   }
   order.push_back(last);
   const auto source = offsets_of(tensor.type), target = offsets_of(type);
-  switch (size_of(type.dtype)) {
-    case 1:
-      copy<uint8_t>(tensor.raw(), bytes, source, target, order);
-      break;
-    case 2:
-      copy<uint16_t>(tensor.raw(), bytes, source, target, order);
-      break;
-    case 4:
-      copy<uint32_t>(tensor.raw(), bytes, source, target, order);
-      break;
-    default:
-      copy<uint64_t>(tensor.raw(), bytes, source, target, order);
-      break;
-  }
+  const auto copy_part = [&, to = bytes](size_t begin, size_t end) {
+    switch (size_of(type.dtype)) {
+      case 1:
+        return copy<uint8_t>(tensor.raw(), to, source, target, order, begin, end);
+      case 2:
+        return copy<uint16_t>(tensor.raw(), to, source, target, order, begin, end);
+      case 4:
+        return copy<uint32_t>(tensor.raw(), to, source, target, order, begin, end);
+      default:
+        return copy<uint64_t>(tensor.raw(), to, source, target, order, begin, end);
+    }
+  };
+  split(source[order[0]].size(), elements, copy_part);
   return result;
 }
 
