@@ -59,8 +59,9 @@ inline constexpr Type kBool{DType::boolean, 1};
   X(reduce_add, "reduce_add", 1)                                                                                       \
   X(reduce_max, "reduce_max", 1)                                                                                       \
   X(reduce_min, "reduce_min", 1) /* arithmetic */                                                                      \
-      X(add, "+", 2) X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2) X(floordiv, "floordiv", 2) X(floormod, "%", 2)       \
-          X(min, "min", 2) X(max, "max", 2) X(fma, "fma", 3) /* fma(a, b, c) = a * b + c */                            \
+  X(add, "+", 2)                                                                                                       \
+  X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2) X(floordiv, "floordiv", 2) X(floormod, "%", 2) X(min, "min", 2)         \
+      X(max, "max", 2) X(fma, "fma", 3) /* fma(a, b, c) = a * b + c */                                                 \
       X(neg, "neg", 1) X(abs, "abs", 1) X(sqrt, "sqrt", 1) X(floor, "floor", 1) X(ceil, "ceil", 1)                     \
           X(trunc, "trunc", 1)                                                                                         \
               X(round, "round",                                                                                        \

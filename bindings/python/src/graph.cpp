@@ -166,7 +166,8 @@ void bind_graph(nb::module_& m) {
         });
         const std::string_view bytes(data.c_str(), data.size());
         nb::gil_scoped_release nogil;
-        return PyGraph{std::make_shared<ir::Graph>(frontends::import_onnx(bytes, std::move(owner), source, "", shapes))};
+        return PyGraph{
+            std::make_shared<ir::Graph>(frontends::import_onnx(bytes, std::move(owner), source, "", shapes))};
       },
       nb::arg("data"), nb::arg("source"), nb::arg("shapes"));
   m.def("parse", [](const std::string& text) {

@@ -127,13 +127,15 @@ class Importer {
     if (it == shapes_.end()) return;
     if (it->second.size() != shape.size())
       throw_shape_error("input '" + name + "' has " + std::to_string(shape.size()) + " axes, " +
-                            std::to_string(it->second.size()) + " sizes were given", where);
+                            std::to_string(it->second.size()) + " sizes were given",
+                        where);
     for (size_t a = 0; a < shape.size(); ++a) {
       const int64_t size = it->second[a];
       if (size == -1) continue;
       if (size < 0 || (shape[a].is_const() && shape[a].value() != size))
         throw_shape_error("axis " + std::to_string(a) + " of input '" + name + "' is " + shape[a].str() +
-                              " in the model and cannot become " + std::to_string(size), where);
+                              " in the model and cannot become " + std::to_string(size),
+                          where);
       shape[a] = Dim(size);
     }
   }
