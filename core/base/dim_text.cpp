@@ -215,7 +215,7 @@ std::string Dim::str() const {
 }
 
 std::optional<Dim> Dim::parse(std::string_view text) {
-  constexpr size_t kMaxLength = 4096;
+  constexpr size_t kMaxLength = 1 << 18;  // what str() writes of the largest expressions must be readable
   if (text.size() > kMaxLength) return std::nullopt;
   try {
     return Parser(text).whole();
