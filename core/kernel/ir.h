@@ -43,41 +43,41 @@ inline constexpr Type kBool{DType::boolean, 1};
 /// shl/shr by >= the width (a negative count is a large one) gives 0 (arithmetic shr: the sign). Float floordiv is
 /// floor(a / b) of the rounded quotient, floormod fma(-floordiv, b, a). Which zero min/max of both zeros gives is open.
 /// Reductions combine, while the number of lanes is even, the upper half onto the lower, then go from left to right.
-/// Transcendentals take one float operand (pow: two).
-#define CUVIL_KERNEL_OPS(X)                                                                                            \
-  /* leaves */                                                                                                         \
-  X(const_int, "", 0)                                                                                                  \
-  X(const_float, "", 0)                                                                                                \
-  X(var, "", 0)       /* memory: operands are one index per buffer dimension, then the mask if has_mask (a bool of the \
-                         value's lanes; a masked-off lane is not touched and reads as 0). Scalar indices with a vector \
-                         type: contiguous along the last dimension. A vector index: a gather, lane by lane. */         \
-  X(load, "load", -1) /* vectors */                                                                                    \
-  X(ramp, "ramp", 2)  /* ramp(base, stride): lane i is base + i * stride, index scalars */                             \
-  X(broadcast, "broadcast", 1) /* a scalar in every lane */                                                            \
-  X(lane, "lane", 1)           /* lane number imm of a vector, a scalar */                                             \
-  X(shuffle, "shuffle", -1)    /* 1 or 2 equal vectors; `lanes` picks from their concatenation */                      \
-  X(reduce_add, "reduce_add", 1)                                                                                       \
-  X(reduce_max, "reduce_max", 1)                                                                                       \
-  X(reduce_min, "reduce_min", 1) /* arithmetic */                                                                      \
-  X(add, "+", 2)                                                                                                       \
-  X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2) X(floordiv, "floordiv", 2) X(floormod, "%", 2) X(min, "min", 2)         \
-      X(max, "max", 2) X(fma, "fma", 3) /* fma(a, b, c) = a * b + c */                                                 \
-      X(neg, "neg", 1) X(abs, "abs", 1) X(sqrt, "sqrt", 1) X(floor, "floor", 1) X(ceil, "ceil", 1)                     \
-          X(trunc, "trunc", 1)                                                                                         \
-              X(round, "round",                                                                                        \
-                1) /* transcendentals; expand_math.h turns them into arithmetic with stated error bounds */            \
-      X(exp, "exp", 1) X(log, "log", 1) X(tanh, "tanh", 1) X(erf, "erf", 1) X(sigmoid, "sigmoid", 1) X(sin, "sin", 1)  \
-          X(cos, "cos", 1) X(tan, "tan", 1) X(asin, "asin", 1) X(acos, "acos", 1) X(atan, "atan", 1)                   \
-              X(sinh, "sinh", 1) X(cosh, "cosh", 1) X(asinh, "asinh", 1) X(acosh, "acosh", 1) X(atanh, "atanh", 1)     \
-                  X(pow, "pow", 2) /* comparison, logic, bits */                                                       \
-      X(eq, "==", 2) X(ne, "!=", 2) X(lt, "<", 2) X(le, "<=", 2) X(gt, ">", 2) X(ge, ">=", 2) X(bit_and, "&", 2)       \
-          X(bit_or, "|", 2) X(bit_xor, "^", 2) X(bit_not, "~", 1) X(shl, "<<", 2) X(shr, ">>", 2)                      \
-              X(select, "select", 3) /* select(cond, a, b): lane-wise; cond may be a scalar bool */ /* conversion */   \
-      X(cast, "cast", 1) X(bitcast, "bitcast",                                                                         \
-                           1) /* dot products: dot(acc, a, b) adds groups of products of narrow lanes to wide lanes.   \
-                                 a, b have k times acc's lanes: i32 += 4 x (u8 or i8) * i8, f32 += 2 x bf16 * bf16. */ \
-      X(dot, "dot", 3)
-
+// clang-format off
+#define CUVIL_KERNEL_OPS(X)                                                                                           \
+  /* leaves */                                                                                                        \
+  X(const_int, "", 0) X(const_float, "", 0) X(var, "", 0)                                                             \
+  /* memory: operands are one index per buffer dimension, then the mask if has_mask (a bool of the value's lanes; a   \
+     masked-off lane is not touched and reads as 0). Scalar indices with a vector type: contiguous along the last     \
+     dimension. A vector index: a gather, lane by lane. */                                                            \
+  X(load, "load", -1)                                                                                                 \
+  /* vectors: ramp(base, stride) is base + i * stride in lane i, index scalars; broadcast: a scalar in every lane;    \
+     lane number imm of a vector; shuffle: 1 or 2 equal vectors, `lanes` picks from their concatenation */            \
+  X(ramp, "ramp", 2) X(broadcast, "broadcast", 1) X(lane, "lane", 1)                                                  \
+  X(shuffle, "shuffle", -1) X(reduce_add, "reduce_add", 1)                                                            \
+  X(reduce_max, "reduce_max", 1) X(reduce_min, "reduce_min", 1)                                                       \
+  /* arithmetic; fma(a, b, c) = a * b + c */                                                                          \
+  X(add, "+", 2) X(sub, "-", 2) X(mul, "*", 2) X(div, "/", 2)                                                         \
+  X(floordiv, "floordiv", 2) X(floormod, "%", 2) X(min, "min", 2) X(max, "max", 2)                                    \
+  X(fma, "fma", 3) X(neg, "neg", 1) X(abs, "abs", 1) X(sqrt, "sqrt", 1)                                               \
+  X(floor, "floor", 1) X(ceil, "ceil", 1) X(trunc, "trunc", 1)                                                        \
+  X(round, "round", 1)                                                                                                \
+  /* transcendentals, of one float operand (pow: two); expand_math.h turns them into arithmetic with stated errors */ \
+  X(exp, "exp", 1) X(log, "log", 1) X(tanh, "tanh", 1) X(erf, "erf", 1)                                               \
+  X(sigmoid, "sigmoid", 1) X(sin, "sin", 1) X(cos, "cos", 1) X(tan, "tan", 1)                                         \
+  X(asin, "asin", 1) X(acos, "acos", 1) X(atan, "atan", 1) X(sinh, "sinh", 1)                                         \
+  X(cosh, "cosh", 1) X(asinh, "asinh", 1) X(acosh, "acosh", 1)                                                        \
+  X(atanh, "atanh", 1) X(pow, "pow", 2)                                                                               \
+  /* comparison, logic, bits; select(cond, a, b) is lane-wise, cond may be a scalar bool */                           \
+  X(eq, "==", 2) X(ne, "!=", 2) X(lt, "<", 2) X(le, "<=", 2) X(gt, ">", 2)                                            \
+  X(ge, ">=", 2) X(bit_and, "&", 2) X(bit_or, "|", 2) X(bit_xor, "^", 2)                                              \
+  X(bit_not, "~", 1) X(shl, "<<", 2) X(shr, ">>", 2) X(select, "select", 3)                                           \
+  /* conversion */                                                                                                    \
+  X(cast, "cast", 1) X(bitcast, "bitcast", 1)                                                                         \
+  /* dot(acc, a, b) adds groups of products of narrow lanes to wide lanes; a and b have k times acc's lanes:          \
+     i32 += 4 x (u8 or i8) * i8, f32 += 2 x bf16 * bf16 */                                                            \
+  X(dot, "dot", 3)
+// clang-format on
 enum class Op : uint8_t {
 #define X(name, text, arity) name,
   CUVIL_KERNEL_OPS(X)
