@@ -9,6 +9,7 @@ extern const Schedule kConv2dNchwc;
 extern const Schedule kConv2dFirstLayer;
 extern const Schedule kConv2dDepthwise;
 extern const Schedule kConvTranspose2d;
+extern const Schedule kConvTranspose2dPlain;
 extern const Schedule kMatMulPacked;
 extern const Schedule kMatMulBatched;
 extern const Schedule kPool2d;

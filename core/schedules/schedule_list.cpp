@@ -9,6 +9,7 @@ std::span<const Schedule> all() {
       kConv2dNchwc,
       kConv2dFirstLayer,
       kConvTranspose2d,
+      kConvTranspose2dPlain,
       kMatMulPacked,
       kMatMulBatched,
       kPool2d,

@@ -1,6 +1,7 @@
 // Every schedule against the operator's own loop nest, both by the interpreter, for targets of each vector width.
 #include <gtest/gtest.h>
 
+#include "core/backends/cpu/cpu_backend.h"
 #include "core/schedules/tile.h"
 #include "tests/schedules/cases.h"
 
@@ -32,6 +33,50 @@ TEST_P(EachSchedule, ComputesWhatTheOperatorMeans) {
   }
 }
 
+/// The same by native code, all kernels of a schedule compiled together.
+class NativeSchedule : public testing::TestWithParam<std::string> {};
+
+TEST_P(NativeSchedule, ComputesWhatTheOperatorMeans) {
+  const Schedule* schedule = find(GetParam());
+  ASSERT_TRUE(schedule);
+  const TargetInfo target = TargetInfo::host();
+  const std::vector<Case> cases = cases_of(GetParam());
+  std::vector<Problem> problems;
+  std::vector<kernel::Kernel> kernels;
+  for (const Case& c : cases) {
+    problems.push_back(laid_out(c, *schedule, target));
+    kernels.push_back(schedule->build(problems.back().group(), target, "k" + std::to_string(kernels.size())));
+  }
+  const auto library = backends::cpu::backend().load(kernels, target);
+  const Runner native = [&](const kernel::Kernel& kernel, std::span<const kernel::Argument> arguments,
+                            std::span<const int64_t> dims) {
+    std::vector<const void*> buffers;
+    for (const kernel::Argument& a : arguments) buffers.push_back(a.data);
+    std::vector<std::pair<kernel::Var, int64_t>> values;
+    for (size_t i = 0; i < dims.size(); ++i) values.emplace_back(kernel.dims[i], dims[i]);
+    std::vector<float> scratch(static_cast<size_t>(*kernel::evaluate(kernel::scratch_bytes(kernel), values)) / 4 + 16);
+    float* aligned = scratch.data();
+    while (reinterpret_cast<uintptr_t>(aligned) % 64 != 0) ++aligned;
+    for (size_t i = 0; i < kernel.phases.size(); ++i) {
+      const cuvil_kernel_fn function = library->find(kernel.name + "_p" + std::to_string(i));
+      if (!function) return int32_t{-1};
+      const int64_t tasks = *kernel::evaluate(kernel.phases[i].tasks, values);
+      // In two halves, as two threads would.
+      for (const auto& [begin, end] : {std::pair{tasks / 2, tasks}, std::pair{int64_t{0}, tasks / 2}})
+        if (const int32_t code = function(buffers.data(), dims.data(), begin, end, aligned)) return code;
+    }
+    return int32_t{0};
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(cases[i].name());
+    const Problem meant = plain(cases[i]);
+    const auto inputs = random_inputs(cases[i]);
+    const auto expected =
+        run(meant, ops::lower_reference(meant.group(), target, "reference"), inputs, cases[i].symbols, interpreted);
+    EXPECT_LT(difference(run(problems[i], kernels[i], inputs, cases[i].symbols, native), expected), 1e-4);
+  }
+}
+
 std::vector<std::string> with_cases() {
   std::vector<std::string> names;
   for (const Schedule& s : all())
@@ -47,6 +92,9 @@ INSTANTIATE_TEST_SUITE_P(Schedules, EachSchedule,
                              if (c == '-') c = '_';
                            return name;
                          });
+
+INSTANTIATE_TEST_SUITE_P(Schedules, NativeSchedule, testing::ValuesIn(with_cases()),
+                         [](const auto& info) { return info.param; });
 
 TEST(ScheduleList, EveryScheduleIsTestedAndEndsWithTheReference) {
   EXPECT_EQ(all().back().name, "reference");
