@@ -11,6 +11,7 @@ namespace {
 
 /// Convolutions of plain images with few channels have schedules of their own; a reorder would only add padding.
 constexpr int64_t kFewChannels = 8;
+constexpr int64_t kFewOutputs = 4;
 
 class LayoutAssigner {
  public:
@@ -64,6 +65,14 @@ class LayoutAssigner {
     return in.value() <= kFewChannels && in != out && w.size() == 4 && w[0] == out && w[1] == in;
   }
 
+  /// A transposed convolution to few channels; its weight is [input channels, output channels, ...]. Its schedule
+  /// writes plain rows: blocks would be padding for the most part, and these are a network's largest images.
+  static bool writes_few_channels(const ir::Node& node) {
+    const Dim &in = node.input(0)->type.shape[1], &out = node.output()->type.shape[1];
+    const Shape& w = node.input(1)->type.shape;
+    return out.value() <= kFewOutputs && in != out && w.size() == 4 && w[0] == in && w[1] == out;
+  }
+
   /// Convolutions are always worth it: outside of blocks of channels they have no fast loop nest.
   void contraction(ir::Node& node) {
     const bool possible = node.outputs.size() == 1 && is_image(node.output()) && is_image(node.input(0)) &&
@@ -73,7 +82,7 @@ class LayoutAssigner {
     for (size_t i = 1; i < node.inputs().size(); ++i)
       if (is_blocked(node.input(i))) node.set_input(i, plain(node.input(i), &node));
     if (!direct) node.set_input(0, blocked(node.input(0), &node));
-    set_output(node);
+    if (!writes_few_channels(node)) set_output(node);
   }
 
   /// Blocked if an operand of the result's shape is: the others follow, as far as they have channels.
