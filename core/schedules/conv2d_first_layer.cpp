@@ -42,7 +42,7 @@ Plan make_plan(const ConvProblem& p, const TargetInfo& target) {
   return plan;
 }
 
-/// The nest, from outside: task (image, rows), weight panel, row, column tile; inside a tile the sum over (ic, kh, kw)
+/// The nest, from outside: task (image, rows), weight panel, row, column tile; inside a tile the sum over (kh, kw, ic)
 /// in registers. A task first copies its input rows to scratch with zeros around, so that no tap needs a guard: few
 /// channels make this cheap.
 class Conv2dFirstLayer {
@@ -74,14 +74,15 @@ class Conv2dFirstLayer {
   void copy_row(const Expr& c, const Expr& r, const Expr& h, const Expr& w, const Expr& columns) {
     const Expr ih = b_.let("ih", begin_ * Expr(p_.sh) - Expr(p_.pt) + r);
     // The part of the image that the band holds; taps of no output may lie beyond.
-    const Expr width = b_.let("width", kernel::min(w, columns - Expr(p_.pl)));
+    const Expr left = kernel::min(Expr(p_.pl), columns);
+    const Expr width = b_.let("width", kernel::min(w, columns - left));
     b_.branch((ih >= Expr(0)) & (ih < h),
               [&] {
-                zero(c, r, Expr(0), Expr(p_.pl));
+                zero(c, r, Expr(0), left);
                 vectors(width, [&](const Expr& x, const Expr& mask) {
-                  b_.store(band_, {c, r, x + Expr(p_.pl)}, kernel::load(x_, {n_, c, ih, x}, plan_.lanes, mask), mask);
+                  b_.store(band_, {c, r, x + left}, kernel::load(x_, {n_, c, ih, x}, plan_.lanes, mask), mask);
                 });
-                zero(c, r, Expr(p_.pl) + width, columns);
+                zero(c, r, left + width, columns);
               },
               [&] { zero(c, r, Expr(0), columns); });
   }
@@ -121,18 +122,21 @@ class Conv2dFirstLayer {
     RegisterTile acc(b_, 1, width, vectors_, plan_.lanes);
     acc.fill(start_);
     const Expr column = b_.let("column", ow * Expr(p_.sw));
-    b_.loop("c", Expr(p_.ic), [&](Expr c) {
-      b_.loop("kh", Expr(p_.kh), [&](Expr kh) {
-        const Expr row = b_.let("r", (oh - begin_) * Expr(p_.sh) + kh * Expr(p_.dh));
-        const auto step = [&](const Expr& kw) {
+    const bool few = p_.ic <= 4;
+    b_.loop("kh", Expr(p_.kh), [&](Expr kh) {
+      const Expr row = b_.let("r", (oh - begin_) * Expr(p_.sh) + kh * Expr(p_.dh));
+      // Not unrolled: neighbouring taps read the same inputs, which would be kept in registers and spilled.
+      b_.loop("kw", Expr(p_.kw), [&](Expr kw) {
+        const Expr first = b_.let("first", column + kw * Expr(p_.dw));
+        const auto step = [&](const Expr& c) {
           std::vector<Expr> weights;
           for (int v = 0; v < vectors_; ++v)
             weights.push_back(b_.let("w", kernel::load(w_, {panel_, c, kh, kw, Expr(v * plan_.lanes)}, plan_.lanes)));
           for (int x = 0; x < width; ++x)
-            acc.multiply_add(0, x, kernel::load(band_, {c, row, column + Expr(x * p_.sw) + kw * Expr(p_.dw)}), weights);
+            acc.multiply_add(0, x, kernel::load(band_, {c, row, first + Expr(x * p_.sw)}), weights);
         };
-        if (p_.kw * width * vectors_ > 224) return b_.loop("kw", Expr(p_.kw), step);
-        for (int64_t kw = 0; kw < p_.kw; ++kw) step(Expr(kw));
+        if (!few) return b_.loop("c", Expr(p_.ic), step);
+        for (int64_t c = 0; c < p_.ic; ++c) step(Expr(c));
       });
     });
     acc.finish(c_, [&](Expr, Expr x, int v) { return Coords{{n_, channel(v), oh, ow + x}, 1, plan_.lanes, mask(v)}; });

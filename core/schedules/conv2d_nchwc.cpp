@@ -206,7 +206,7 @@ class Conv2dNchwc {
                   b_.let("w", kernel::load(w_, {panel_, block_, kh, kw, lane, Expr(v * plan_.lanes)}, plan_.lanes)));
             for (int i = 0; i < lines_per_step_; ++i)
               b_.prefetch(w_, {panel_ + Expr(1), block_, kh, kw, lane, prefetch_at() + Expr(16 * i)}, 2);
-            prefetch_input(acc, ih[0], iw, lane);
+            prefetch_input(acc, ih, iw, lane);
             for (int y = 0; y < acc.height(); ++y)
               for (int x = 0; x < acc.width(); ++x) {
                 if (!ih[static_cast<size_t>(y)] || !columns[static_cast<size_t>(x)]) continue;
@@ -220,10 +220,10 @@ class Conv2dNchwc {
   }
 
   /// 1x1: every input vector is used by one tile only, so the next tile's come to L1 meanwhile, one per step.
-  void prefetch_input(const RegisterTile& acc, const Expr& ih, const Expr& iw, const Expr& lane) {
-    if (p_.kh != 1 || p_.kw != 1) return;
+  void prefetch_input(const RegisterTile& acc, const std::vector<Expr>& ih, const Expr& iw, const Expr& lane) {
+    if (p_.kh != 1 || p_.kw != 1 || !ih[0]) return;
     const int64_t ahead = int64_t{acc.height()} * acc.width();
-    b_.prefetch(x_, {n_, ic_block_ + block_, ih, iw + (Expr(ahead) + lane) * Expr(p_.sw), Expr(0)}, 1);
+    b_.prefetch(x_, {n_, ic_block_ + block_, ih[0], iw + (Expr(ahead) + lane) * Expr(p_.sw), Expr(0)}, 1);
   }
 
   /// The next weight panel goes to L2 while this one is used, one cache line per step and tile row.

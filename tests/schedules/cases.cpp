@@ -55,6 +55,8 @@ std::vector<ConvCase> windows() {
   add(9, 10, 5, 1, 4, 2);
   add(4, 5, 2, 2, 0, 1);
   add(5, 18, 3, 1, 3, 1);
+  add(5, 6, 1, 1, 1, 1);  // padding around a kernel of one tap
+  add(2, 1, 1, 8, 3, 1);  // a stride beyond the image
   ConvCase uneven;
   uneven.h = 8, uneven.w = 21, uneven.kh = 1, uneven.kw = 5, uneven.pad = 2, uneven.stride = 1, uneven.stride_w = 3;
   all.push_back(uneven);
