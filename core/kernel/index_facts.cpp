@@ -361,6 +361,26 @@ Bounds IndexFacts::bounds(const Linear& l) {
   return r;
 }
 
+bool IndexFacts::prove_by_parts(const Linear& l, int budget) {
+  for (const auto& [term, c] : l.terms) {
+    const Linear rest = sum(l, {{{term, c}}, 0}, -1);
+    if (term->op == Op::min || term->op == Op::max) {
+      // c * min(x, y) is one of c*x and c*y: the smaller one for c > 0, the larger one for c < 0.
+      const auto with = [&](size_t i) { return prove(sum(rest, linear(term->args[i]), c), budget / 2); };
+      return (term->op == Op::min) == (c > 0) ? with(0) && with(1) : with(0) || with(1);
+    }
+    if (term->op == Op::floordiv && term->args[1]->op == Op::const_int && term->args[1]->int_value > 0 &&
+        c % term->args[1]->int_value == 0) {
+      // x - (d-1) <= d * floordiv(x, d) <= x
+      const int64_t d = term->args[1]->int_value, k = c / d;
+      Linear candidate = sum(rest, linear(term->args[0]), k);
+      if (k > 0) candidate.constant = wrap_add(candidate.constant, wrap_mul(-k, d - 1));
+      if (prove(candidate, budget / 2)) return true;
+    }
+  }
+  return false;
+}
+
 bool IndexFacts::prove(const Linear& l, int budget) {
   const Bounds b = bounds(l);
   if (b.lo >= 0 && b.exact()) return true;
@@ -370,6 +390,7 @@ bool IndexFacts::prove(const Linear& l, int budget) {
     if (rest.is_const() && rest.constant >= 0) return true;
   }
   if (budget <= 0) return false;
+  if (prove_by_parts(l, budget)) return true;
   // Replace the innermost variable by the bound that makes the form smallest; its bounds mention outer variables only.
   const Fact* inner = nullptr;
   const VarInfo* var = nullptr;

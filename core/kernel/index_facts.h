@@ -79,6 +79,7 @@ class IndexFacts {
   Expr multiply_terms(const Expr& a, const Expr& b) const;
   Bounds compute_bounds(const Expr& e);
   bool prove(const Linear& l, int budget);
+  bool prove_by_parts(const Linear& l, int budget);
   void assume(const Expr& condition, bool value);
   void alternatives(const Expr& e, Op op, int64_t offset, std::vector<Linear>& out) const;
 };

@@ -5,11 +5,13 @@
 namespace cuvil::kernel::math {
 namespace {
 
-/// A polynomial of degree 5 in u by Estrin's scheme: a shorter chain of roundings than Horner's rule has.
-Expr estrin(const Expr& u, const Expr& u2, const Expr& u4, std::initializer_list<double> coefficients) {
+/// c0 + u * (c1 + c2*u + u^2 * (c3 + ...)): a chain of roundings between those of Horner's rule, which is better for
+/// small u, and of Estrin's scheme, better for large u. Found by trying.
+Expr degree_five(const Expr& u, const Expr& u2, std::initializer_list<double> coefficients) {
   const double* c = coefficients.begin();
-  const auto pair = [&](int i) { return kernel::fma(u, like(u, c[i + 1]), like(u, c[i])); };
-  return kernel::fma(u4, pair(4), kernel::fma(u2, pair(2), pair(0)));
+  const Expr low = kernel::fma(u, like(u, c[2]), like(u, c[1]));
+  const Expr rest = kernel::fma(u2, horner(u, {c[3], c[4], c[5]}), low);
+  return kernel::fma(u, rest, like(u, c[0]));
 }
 
 }  // namespace
@@ -23,11 +25,11 @@ Expr tanh(const Expr& x) {
 }
 
 Expr erf(const Expr& x) {
-  const Expr c = clamp_keeping_nan(x, -3.65139937, 3.65139937);
-  const Expr u = c * c, u2 = u * u, u4 = u2 * u2;
+  const Expr c = clamp_keeping_nan(x, -3.64888692, 3.64888692);
+  const Expr u = c * c, u2 = u * u;
   const Expr p =
-      estrin(u, u2, u4, {1.25840724, 0.209550291, 0.0585272573, 0.00409729779, 0.000318595266, 2.35119455e-06});
-  const Expr q = estrin(u, u2, u4, {1.11523438, 0.557453454, 0.12616545, 0.0164886508, 0.00127750461, 4.31951194e-05});
+      degree_five(u, u2, {1.25840724, 0.209550291, 0.0585272573, 0.00409729779, 0.000318595266, 2.35119455e-06});
+  const Expr q = degree_five(u, u2, {1.11523438, 0.557453454, 0.12616545, 0.0164886508, 0.00127750461, 4.31951194e-05});
   return c * p / q;
 }
 

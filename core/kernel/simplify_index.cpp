@@ -78,7 +78,13 @@ Expr ExprSimplifier::index_rules(Op op, const Args& a) {
         }
         return {};
       }
-      return compare(op, difference);
+      if (Expr r = compare(op, difference)) return r;
+      if (!facts.bounds(a[0]).index || !facts.bounds(a[1]).index) return {};
+      // x - 2 >= y - i becomes x + i >= y + 2: what is subtracted changes sides.
+      Linear left{{}, difference.constant < 0 ? -difference.constant : 0};
+      Linear right{{}, difference.constant > 0 ? difference.constant : 0};
+      for (const auto& [term, c] : difference.terms) (c < 0 ? left : right).terms.emplace_back(term, c < 0 ? -c : c);
+      return raw(op, kBool, {facts.expression(left), facts.expression(right)});
     }
     default:
       return {};

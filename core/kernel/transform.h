@@ -17,11 +17,13 @@ Kernel unroll_loops(const Kernel& kernel);
 
 /// Turns every `vector` loop into a serial loop over explicit vectors of `lanes` and a masked remainder. Accesses whose
 /// last index moves by one with the loop become contiguous, those that do not move become broadcasts, others gathers;
-/// a store that is neither becomes a loop over lanes. `lanes` counts elements of the widest type in the loop of
-/// vector_bytes.
+/// a store that is neither becomes one store per lane. `lanes` counts elements of the widest type in the loop of
+/// vector_bytes. A reg scalar that is only summed, or taken the min or max of, becomes a vector of partial results.
+/// What cannot be vectorised becomes a serial loop. The rules: docs/kernel_transforms.md.
 Kernel vectorize_loops(const Kernel& kernel, int vector_bytes);
 
-/// Replaces transcendentals by arithmetic, f32 and f64. Error bounds: docs/numerics.md, measured by a test.
+/// Replaces transcendentals of f32, and of f16 and bf16 through f32, by arithmetic; f64 is an UnsupportedError. Error
+/// bounds: docs/numerics.md, measured by a test.
 Kernel expand_math(const Kernel& kernel);
 Expr expand_math(const Expr& expr);
 

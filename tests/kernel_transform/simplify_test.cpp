@@ -62,12 +62,30 @@ TEST_F(InLoops, SelectOfEquals) { EXPECT_SIMPLIFIES(select(k_ < m_, i_ + j_, j_ 
 TEST_F(InLoops, UnknownStays) { EXPECT_SIMPLIFIES(min(k_, m_), min(k_, m_)); }
 TEST_F(InLoops, DivisionByUnknownStays) { EXPECT_SIMPLIFIES(floordiv(k_ * m_, m_), floordiv(m_ * k_, m_)); }
 
+TEST_F(InLoops, ComparisonsBalance) {
+  EXPECT_SIMPLIFIES(select(k_ - 2 < m_ - i_, 1, 2), select(i_ + k_ < m_ + 2, 1, 2));
+}
+TEST_F(InLoops, MinOfATile) {
+  // 16*floordiv(n + 15, 16) >= n
+  EXPECT_SIMPLIFIES(max(floordiv(n_ + 15, 16) * 16, n_), floordiv(n_ + 15, 16) * 16);
+}
+
 // i64 values from memory may overflow: 4 * x / 4 is not x.
 TEST_F(InLoops, ValuesFromMemoryWrap) {
   const Buffer in = b_.param("in", kIndex, {n_}, Access::in);
   const auto value = [&] { return floordiv(load(in, {k_}) * 4, 4); };
   const StmtNode s = simplified([&] { return k_; }, value);
   EXPECT_TRUE(equal(s.value, value()));
+}
+
+TEST(Simplify, TilesAreNotEmpty) {
+  Builder b("k");
+  const Expr n = b.dim("n");
+  const Buffer out = b.param("out", kIndex, {n}, Access::out);
+  b.phase(floordiv(n + 63, 64), [&](Expr t) { b.store(out, {t}, max(min(t * 64 + 64, n) - t * 64, 0)); });
+  const Kernel k = simplify(b.finish());
+  const Expr t(k.phases[0].task);
+  EXPECT_TRUE(equal(k.phases[0].body[0]->value, min(t * 64 + 64, n) - t * 64));
 }
 
 TEST(Simplify, FloatsOnlyWhereExact) {
