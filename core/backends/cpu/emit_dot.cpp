@@ -27,7 +27,7 @@ llvm::Intrinsic::ID vnni(int lanes) {
 }  // namespace
 
 Emitter::Value* Emitter::dot_bytes(Value* acc, Value* a, Value* b, bool a_signed, int lanes) {
-  auto* i32s = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(lanes));
+  llvm::Type* i32s = value_type(context_, kernel::Type{DType::i32}.with_lanes(lanes));
   if (!a_signed && target_.has(CUVIL_FEATURE_VNNI) && vnni(lanes) != llvm::Intrinsic::not_intrinsic)
     return b_.CreateIntrinsic(vnni(lanes), {}, {acc, b_.CreateBitCast(a, i32s), b_.CreateBitCast(b, i32s)});
   if (target_.arch == Arch::aarch64 && lanes == 4) {
@@ -47,8 +47,6 @@ Emitter::Value* Emitter::dot_bytes(Value* acc, Value* a, Value* b, bool a_signed
 Emitter::Value* Emitter::dot(const ExprNode& e) {
   Value *acc = emit(e.args[0]), *a = emit(e.args[1]), *b = emit(e.args[2]);
   const int lanes = e.type.lanes;
-  const bool scalar = !e.type.is_vector();
-  if (scalar) acc = splat1(acc);
   if (e.type.dtype == DType::f32) {
     // The instruction for bf16 flushes subnormals and rounds differently: two multiply-adds are exact.
     for (int i = 0; i < 2; ++i) {
@@ -58,7 +56,7 @@ Emitter::Value* Emitter::dot(const ExprNode& e) {
   } else {
     acc = dot_bytes(acc, a, b, e.args[1].type().dtype == DType::i8, lanes);
   }
-  return scalar ? b_.CreateExtractElement(acc, uint64_t{0}) : acc;
+  return acc;
 }
 
 }  // namespace cuvil::backends::cpu

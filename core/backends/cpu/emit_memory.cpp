@@ -174,8 +174,12 @@ Emitter::Value* Emitter::load_at(Value* at, kernel::Type type, Value* mask, cons
 
 void Emitter::store_at(Value* at, kernel::Type type, Value* value, Value* mask, const Memory& m) {
   const llvm::Align align = element_alignment(type);
+  // LLVM 19 stores wrong bytes when three wider lanes are cut to bytes and stored at once (AArch64).
+  const bool lane_by_lane = target_.arch == Arch::aarch64 && type.lanes == 3 && size_of(type.dtype) == 1;
   auto whole = [&]() -> Value* {
-    in_scope(b_.CreateAlignedStore(value, at, align), m);
+    if (!lane_by_lane) in_scope(b_.CreateAlignedStore(value, at, align), m);
+    for (unsigned i = 0; lane_by_lane && i < type.lanes; ++i)
+      in_scope(b_.CreateStore(b_.CreateExtractElement(value, i), b_.CreateConstGEP1_64(b_.getInt8Ty(), at, i)), m);
     return nullptr;
   };
   auto masked = [&]() -> Value* {

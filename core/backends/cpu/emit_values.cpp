@@ -62,6 +62,7 @@ Emitter::Value* Emitter::reduce(Op op, DType dtype, Value* v, int lanes) {
     Value* halves[] = {every(v, 0, 1, lanes / 2), every(v, lanes / 2, 1, lanes / 2)};
     v = operate(pair, dtype, halves);
   }
+  if (lanes == 1) return v;
   Value* r = b_.CreateExtractElement(v, uint64_t{0});
   for (int i = 1; i < lanes; ++i) {
     Value* operands[] = {r, b_.CreateExtractElement(v, static_cast<uint64_t>(i))};
@@ -71,6 +72,7 @@ Emitter::Value* Emitter::reduce(Op op, DType dtype, Value* v, int lanes) {
 }
 
 Emitter::Value* Emitter::every(Value* v, int first, int step, int count) {
+  if (count == 1) return b_.CreateExtractElement(v, static_cast<uint64_t>(first));
   llvm::SmallVector<int> picks;
   for (int i = 0; i < count; ++i) picks.push_back(first + i * step);
   return b_.CreateShuffleVector(v, picks);

@@ -113,7 +113,7 @@ class Emitter {
   // emit_dot.cpp
   Value* dot(const kernel::ExprNode& e);
   Value* dot_bytes(Value* acc, Value* a, Value* b, bool a_signed, int lanes);
-  /// Every `step`-th lane of `v` from `first` on.
+  /// Every `step`-th lane of `v` from `first` on; one lane is a scalar (LLVM fails on some vectors of one lane).
   Value* every(Value* v, int first, int step, int count);
 
   llvm::Module& module_;
