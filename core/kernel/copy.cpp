@@ -1,11 +1,18 @@
 #include "core/kernel/copy.h"
 
+#include <algorithm>
+
 namespace cuvil::kernel {
 
 Expr with_args(const Expr& e, std::vector<Expr> args) {
   ExprNode node = *e;
   node.args = std::move(args);
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
+}
+
+bool allocates_scratch(const std::vector<Stmt>& statements) {
+  return std::any_of(statements.begin(), statements.end(),
+                     [](const Stmt& s) { return s->kind == StmtKind::alloc && s->buffer->space != Space::reg; });
 }
 
 Var Copier::fresh(const Var& var) {

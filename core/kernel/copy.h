@@ -11,6 +11,9 @@ namespace cuvil::kernel {
 /// `e` with other operands, of the same types as before; nothing is folded.
 Expr with_args(const Expr& e, std::vector<Expr> args);
 
+/// Whether one of these statements (not of those in them) allocates memory that ends with the body: not reg.
+bool allocates_scratch(const std::vector<Stmt>& statements);
+
 /// Copies statements and expressions. Every variable and buffer that the copied statements define gets a fresh twin;
 /// others are kept unless replaced. Shared subexpressions stay shared. Use one Copier per copy of a body.
 class Copier {

@@ -65,6 +65,14 @@ class Simplifier {
     return out;
   }
 
+  /// Variables are unique: flattening widens their scope only. Scratch memory though is free again at a body's end.
+  void inline_body(const std::vector<Stmt>& statements, std::vector<Stmt>& out) {
+    if (!allocates_scratch(statements)) return body(statements, out);
+    StmtNode block{StmtKind::block};
+    block.body = body(statements);
+    out.push_back(std::make_shared<const StmtNode>(std::move(block)));
+  }
+
   void statement(const StmtNode& s, std::vector<Stmt>& out) {
     StmtNode n = s;
     n.begin = exprs_.simplify(s.begin);
@@ -74,7 +82,7 @@ class Simplifier {
     for (Expr& i : n.indices) i = exprs_.simplify(i);
     switch (s.kind) {
       case StmtKind::block:
-        body(s.body, out);  // variables are unique: flattening widens their scope only
+        inline_body(s.body, out);
         return;
       case StmtKind::let:
         let(s.variable, n.value, out);
@@ -132,7 +140,7 @@ class Simplifier {
         s.loop == LoopKind::gpu_thread_x || s.loop == LoopKind::gpu_thread_y || s.loop == LoopKind::gpu_thread_z;
     if (!gpu && never_negative(n.end - n.begin - 1) && never_negative(n.begin + s.step - n.end)) {
       let(s.variable, n.begin, out);
-      body(s.body, out);
+      inline_body(s.body, out);
       return;
     }
     exprs_.facts.bind_range(s.variable, n.begin, n.end, s.step);
@@ -142,7 +150,7 @@ class Simplifier {
 
   void branch(const StmtNode& s, StmtNode n, std::vector<Stmt>& out) {
     if (const auto c = as_constant(n.value)) {
-      body(c->i ? s.body : s.otherwise, out);
+      inline_body(c->i ? s.body : s.otherwise, out);
       return;
     }
     exprs_.push(n.value, true);

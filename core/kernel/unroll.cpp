@@ -43,7 +43,15 @@ class Unroller {
     for (int64_t i = 0; i < trips->int_value; i += loop.step) {
       Copier copier;
       copier.replace(loop.variable, simplify(begin + i));
-      for (Stmt& s : body(copier.copy(loop.body))) out.push_back(std::move(s));
+      std::vector<Stmt> copy = body(copier.copy(loop.body));
+      if (allocates_scratch(copy)) {
+        // In a body of its own, so that the copies share the memory that scratch_bytes() counts once.
+        StmtNode block{StmtKind::block};
+        block.body = std::move(copy);
+        out.push_back(std::make_shared<const StmtNode>(std::move(block)));
+      } else {
+        for (Stmt& s : copy) out.push_back(std::move(s));
+      }
     }
   }
 };
