@@ -1,5 +1,6 @@
 #include "tests/backend_cpu/harness.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -8,9 +9,11 @@
 #include <random>
 
 #include "core/backends/cpu/cpu_backend.h"
+#include "core/base/error.h"
 #include "core/kernel/interpret.h"
 #include "core/kernel/parse.h"
 #include "core/kernel/scalar.h"
+#include "core/kernel/transform.h"
 
 namespace cuvil::backends::testing {
 
@@ -147,13 +150,42 @@ int32_t run(const KernelLibrary& library, const kernel::Kernel& k, const std::ve
   return ::testing::AssertionSuccess();
 }
 
-Interpreted interpreted(const kernel::Kernel& k, const std::vector<int64_t>& dims, unsigned seed) {
+namespace {
+
+Interpreted interpreted(const kernel::Kernel& k, const std::vector<int64_t>& dims, Memory memory) {
   Interpreted r;
-  r.before = r.after = make_memory(k, dims, seed);
+  r.before = memory;
+  r.after = std::move(memory);
   std::vector<kernel::Argument> arguments;
   for (auto& m : r.after) arguments.push_back({m.data(), static_cast<int64_t>(m.size())});
   r.code = kernel::interpret(k, arguments, dims);
   return r;
+}
+
+}  // namespace
+
+Interpreted interpreted(const kernel::Kernel& k, const std::vector<int64_t>& dims, unsigned seed) {
+  return interpreted(k, dims, make_memory(k, dims, seed));
+}
+
+Interpreted interpreted(const kernel::testing::RandomKernel& random) {
+  return interpreted(kernel::expand_math(random.kernel), random.dims, random.memory);
+}
+
+std::vector<kernel::testing::RandomKernel> random_kernels(uint64_t first_seed, int count,
+                                                          const kernel::testing::RandomKernelOptions& options) {
+  std::vector<kernel::testing::RandomKernel> all;
+  for (uint64_t seed = first_seed; seed < first_seed + static_cast<uint64_t>(count); ++seed) {
+    all.push_back(kernel::testing::random_kernel(seed, options));
+    all.back().kernel.name += "_" + std::to_string(seed);
+    try {
+      kernel::expand_math(all.back().kernel);
+    } catch (const Error& e) {
+      if (e.status() != CUVIL_UNSUPPORTED_ERROR) throw;
+      all.pop_back();
+    }
+  }
+  return all;
 }
 
 void expect_as_interpreted(const std::vector<Case>& cases, const TargetInfo& target, unsigned seed) {
@@ -180,6 +212,11 @@ std::vector<std::string> runnable_targets() {
     if (t.arch == host.arch && (t.features & ~host.features) == 0) names.push_back(name);
   }
   return names;
+}
+
+std::vector<std::string> widest_and_narrowest() {
+  const std::vector<std::string> all = runnable_targets();
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(all.size(), 2))};
 }
 
 CacheFolder::CacheFolder() {

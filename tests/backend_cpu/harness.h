@@ -11,6 +11,7 @@
 #include "core/base/target_info.h"
 #include "core/kernel/ir.h"
 #include "tests/backend_cpu/kernels.h"
+#include "tests/kernel/random_kernel.h"
 
 namespace cuvil::backends::testing {
 
@@ -39,8 +40,16 @@ Interpreted interpreted(const kernel::Kernel& kernel, const std::vector<int64_t>
 /// Every kernel on the CPU backend against the interpreter.
 void expect_as_interpreted(const std::vector<Case>& cases, const TargetInfo& target, unsigned seed = 1);
 
+/// `count` random kernels of distinct names; those whose transcendentals have no native code (f64) are left out.
+std::vector<kernel::testing::RandomKernel> random_kernels(uint64_t first_seed, int count,
+                                                          const kernel::testing::RandomKernelOptions& options);
+/// The same for a random kernel's own memory. Transcendentals are those of expand_math(), which code must equal.
+Interpreted interpreted(const kernel::testing::RandomKernel& random);
+
 /// "host" and the named targets that this machine runs.
 std::vector<std::string> runnable_targets();
+/// The host and the least target: those between add little.
+std::vector<std::string> widest_and_narrowest();
 
 /// A fresh folder, removed at the end; CUVIL_CACHE_DIR points into it while it lives.
 class CacheFolder {

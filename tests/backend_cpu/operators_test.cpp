@@ -5,12 +5,6 @@
 namespace cuvil::backends::testing {
 namespace {
 
-/// The targets between add nothing that these operators use.
-std::vector<std::string> widest_and_narrowest() {
-  const std::vector<std::string> all = runnable_targets();
-  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(all.size(), 2))};
-}
-
 using TypeAndTarget = std::tuple<int, std::string>;
 class Operators : public ::testing::TestWithParam<TypeAndTarget> {};
 

@@ -13,7 +13,7 @@ namespace cuvil::backends::testing {
 namespace {
 
 struct Job {
-  const Case* test;
+  kernel::Kernel kernel;
   std::vector<int64_t> dims;
   Interpreted expected;
 };
@@ -21,7 +21,7 @@ struct Job {
 void put(std::string& file, int64_t n) { file.append(reinterpret_cast<const char*>(&n), sizeof(n)); }
 
 void put(std::string& file, const Job& job) {
-  const kernel::Kernel& k = job.test->kernel;
+  const kernel::Kernel& k = job.kernel;
   std::vector<std::pair<kernel::Var, int64_t>> values;
   for (size_t i = 0; i < k.dims.size(); ++i) values.emplace_back(k.dims[i], job.dims[i]);
   put(file, static_cast<int64_t>(k.phases.size()));
@@ -41,17 +41,14 @@ void put(std::string& file, const Job& job) {
   }
 }
 
-/// Compiles all cases into one shared object, runs it in one process of qemu.
-void expect_as_interpreted_by_qemu(const std::vector<Case>& cases, const std::string& target, const std::string& cpu) {
+/// Compiles all kernels into one shared object, runs it in one process of qemu.
+void expect_as_interpreted_by_qemu(const std::vector<Job>& jobs, const std::string& target, const std::string& cpu) {
 #ifndef QEMU_RUNNER
   GTEST_SKIP() << "aarch64-linux-gnu-gcc or qemu-aarch64 was not found when the tests were configured";
 #else
   std::vector<kernel::Kernel> kernels;
-  std::vector<Job> jobs;
-  for (const Case& c : cases) {
-    kernels.push_back(c.kernel);
-    for (const auto& dims : c.dims) jobs.push_back({&c, dims, interpreted(c.kernel, dims, 1)});
-  }
+  for (const Job& job : jobs)
+    if (kernels.empty() || kernels.back().name != job.kernel.name) kernels.push_back(job.kernel);
   const CodeObject code = cpu::backend().compile(kernels, TargetInfo::named(target));
   const CacheFolder folder;
   const std::string so = folder.path() + "/code.so", in = folder.path() + "/jobs", out = folder.path() + "/results";
@@ -79,29 +76,45 @@ void expect_as_interpreted_by_qemu(const std::vector<Case>& cases, const std::st
     }
     EXPECT_EQ(returned, job.expected.code);
     if (returned == 0) {
-      EXPECT_TRUE(equal_memory(job.test->kernel, job.expected.after, actual)) << kernel::print(job.test->kernel);
+      EXPECT_EQ(kernel::testing::first_difference(job.kernel, job.expected.after, actual), "")
+          << kernel::print(job.kernel);
     }
   }
 #endif
 }
 
+std::vector<Job> jobs_of(const std::vector<Case>& cases) {
+  std::vector<Job> jobs;
+  for (const Case& c : cases)
+    for (const auto& dims : c.dims) jobs.push_back({c.kernel, dims, interpreted(c.kernel, dims, 1)});
+  return jobs;
+}
+
 class Qemu : public ::testing::TestWithParam<int> {};
 
 TEST_P(Qemu, OperatorsAsInterpreted) {
-  expect_as_interpreted_by_qemu(typed_cases(static_cast<DType>(GetParam())), "aarch64", "cortex-a53");
+  expect_as_interpreted_by_qemu(jobs_of(typed_cases(static_cast<DType>(GetParam()))), "aarch64", "cortex-a53");
 }
 INSTANTIATE_TEST_SUITE_P(Types, Qemu, ::testing::Range(0, kDTypeCount),
                          [](const auto& info) { return std::string(name_of(static_cast<DType>(info.param))); });
 
-TEST(QemuOthers, AsInterpreted) { expect_as_interpreted_by_qemu(other_cases(), "aarch64", "cortex-a53"); }
+TEST(QemuOthers, AsInterpreted) { expect_as_interpreted_by_qemu(jobs_of(other_cases()), "aarch64", "cortex-a53"); }
 
-TEST(QemuDotProducts, AsInterpreted) { expect_as_interpreted_by_qemu(other_cases(), "aarch64-dotprod", "cortex-a76"); }
+TEST(QemuDotProducts, AsInterpreted) {
+  expect_as_interpreted_by_qemu(jobs_of(other_cases()), "aarch64-dotprod", "cortex-a76");
+}
 
 TEST(QemuTiles, AsInterpreted) {
   std::vector<Case> cases;
   for (const char* name : {"gemm_14x2_avx512", "gemm_6x2_avx2", "gemm_8x3_neon"})
     cases.push_back({kernel_of_text(name), {{3, 17}}});
-  expect_as_interpreted_by_qemu(cases, "aarch64", "cortex-a53");
+  expect_as_interpreted_by_qemu(jobs_of(cases), "aarch64", "cortex-a53");
+}
+
+TEST(QemuRandomKernels, AsInterpreted) {
+  std::vector<Job> jobs;
+  for (const auto& r : random_kernels(3000, 30, {.halves = true})) jobs.push_back({r.kernel, r.dims, interpreted(r)});
+  expect_as_interpreted_by_qemu(jobs, "aarch64", "cortex-a53");
 }
 
 }  // namespace
