@@ -19,21 +19,24 @@ void lower_group_norm(LowerContext& c) {
   const int lanes = fitting_lanes(x.shape.back(), c.lanes());
   const Expr first_size = c.dim(channels);
   tasks_over(c, {x.shape[0], groups}, 1, [&](const std::vector<Expr>& task) {
-    const auto over = [&](const std::function<void(const Coords&)>& body) {
+    const auto over = [&](const std::function<void(const Coords&)>& body,
+                          const std::function<void(const std::function<void()>&)>& around_row = {}) {
       const std::function<void(int, Coords)> nest = [&](int a, Coords at) {
         if (a == last) {
-          vector_loop(
-              c.b(), "v", 0, c.dim(x.shape.back()), lanes,
-              [&](Expr base, Expr mask) {
-                Coords inside = at;
-                inside.index.push_back(base);
-                inside.mask = mask;
-                inside.lanes = lanes;
-                inside.axis = lanes > 1 ? last : -1;
-                body(inside);
-              },
-              x.shape.back().divisible_by(lanes));
-          return;
+          const auto row = [&] {
+            vector_loop(
+                c.b(), "v", 0, c.dim(x.shape.back()), lanes,
+                [&](Expr base, Expr mask) {
+                  Coords inside = at;
+                  inside.index.push_back(base);
+                  inside.mask = mask;
+                  inside.lanes = lanes;
+                  inside.axis = lanes > 1 ? last : -1;
+                  body(inside);
+                },
+                x.shape.back().divisible_by(lanes));
+          };
+          return around_row ? around_row(row) : row();
         }
         c.b().loop("i" + std::to_string(a), a == 1 ? first_size : c.dim(x.shape[static_cast<size_t>(a)]), [&](Expr i) {
           Coords inside = at;
@@ -46,12 +49,19 @@ void lower_group_norm(LowerContext& c) {
       nest(1, start);
     };
     const auto total = [&](const std::function<Expr(const Coords&)>& value) {
-      Register sum(c.b(), "sum", kernel::broadcast(kernel::constant(type, 0), lanes));
-      over([&](const Coords& at) {
-        Expr v = value(at);
-        if (at.mask) v = kernel::select(at.mask, v, kernel::constant(v.type(), 0));
-        sum.set(sum.get() + v);
-      });
+      const Expr zero = kernel::broadcast(kernel::constant(type, 0), lanes);
+      Register sum(c.b(), "sum", zero), part(c.b(), "part", zero);  // blocked by rows, as in ReduceNest
+      over(
+          [&](const Coords& at) {
+            Expr v = value(at);
+            if (at.mask) v = kernel::select(at.mask, v, kernel::constant(v.type(), 0));
+            part.set(part.get() + v);
+          },
+          [&](const std::function<void()>& row) {
+            part.set(zero);
+            row();
+            sum.set(sum.get() + part.get());
+          });
       const Expr all = lanes > 1 ? kernel::make(kernel::Op::reduce_add, {sum.get()}) : sum.get();
       return c.b().let("total", all / kernel::cast(type, c.dim(row_size)));
     };

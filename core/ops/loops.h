@@ -63,6 +63,14 @@ class ReduceNest {
   bool along() const { return along_; }
 
  private:
+  /// Steps that a float sum takes in one accumulator before it is added to the total (blocked summation, Higham,
+  /// Accuracy and Stability of Numerical Algorithms, 4.2).
+  static constexpr int64_t kRun = 256;
+  /// Does something before and after the run it is given.
+  using Wrap = std::function<void(const std::function<void()>& run)>;
+  /// over(), with `around_run`, unless null, around each run of at most kRun steps along the last axis.
+  void walk(const Coords& kept, const std::function<void(const Coords&)>& body, const Wrap& around_run);
+
   LowerContext& c_;
   ir::Type input_;
   std::vector<int> axes_;

@@ -53,26 +53,38 @@ void ReduceNest::for_each_kept(const std::function<void(const Coords&)>& body, i
   });
 }
 
-void ReduceNest::over(const Coords& kept, const std::function<void(const Coords&)>& body) {
+void ReduceNest::over(const Coords& kept, const std::function<void(const Coords&)>& body) { walk(kept, body, {}); }
+
+void ReduceNest::walk(const Coords& kept, const std::function<void(const Coords&)>& body, const Wrap& around_run) {
   const std::function<void(size_t, const Coords&)> nest = [&](size_t i, const Coords& at) {
     if (i == axes_.size()) return body(at);
     const int a = axes_[i];
-    const Expr end = c_.dim(input_.shape[static_cast<size_t>(a)]);
+    const Dim& extent = input_.shape[static_cast<size_t>(a)];
+    const Expr end = c_.dim(extent);
     const std::string name = "r" + std::to_string(a);
-    if (!(along_ && a == vector_axis_)) {
-      c_.b().loop(name, end, [&](Expr r) { nest(i + 1, at.with(a, r)); });
-      return;
-    }
-    vector_loop(
-        c_.b(), name, 0, end, lanes_,
-        [&](Expr base, Expr mask) {
-          Coords inner = at.with(a, base);
-          inner.axis = a;
-          inner.lanes = lanes_;
-          inner.mask = mask;
-          nest(i + 1, inner);
-        },
-        input_.shape[static_cast<size_t>(a)].divisible_by(lanes_));
+    const bool vectors = along_ && a == vector_axis_;
+    const auto run = [&](const Expr& from, const Expr& to) {
+      if (!vectors) {
+        c_.b().loop(name, from, to, kernel::LoopKind::serial, [&](Expr r) { nest(i + 1, at.with(a, r)); });
+        return;
+      }
+      vector_loop(
+          c_.b(), name, from, to, lanes_,
+          [&](Expr base, Expr mask) {
+            Coords inner = at.with(a, base);
+            inner.axis = a;
+            inner.lanes = lanes_;
+            inner.mask = mask;
+            nest(i + 1, inner);
+          },
+          extent.divisible_by(lanes_));
+    };
+    if (!around_run || i + 1 < axes_.size()) return run(0, end);
+    const int64_t steps = kRun * (vectors ? lanes_ : 1);
+    if (extent.is_const() && extent.value() <= steps) return around_run([&] { run(0, end); });
+    c_.b().loop(name + "_run", 0, k::ceildiv(end, Expr(steps)), kernel::LoopKind::serial, [&](Expr chunk) {
+      around_run([&] { run(chunk * Expr(steps), k::min(end, (chunk + Expr(1)) * Expr(steps))); });
+    });
   };
   nest(0, kept);
 }
@@ -82,12 +94,27 @@ Expr ReduceNest::fold(const Coords& kept, k::Op op, const Expr& start,
   const int lanes = along_ ? lanes_ : kept.lanes;
   const Expr neutral = k::broadcast(start, lanes);
   Register acc(c_.b(), "acc", neutral);
-  over(kept, [&](const Coords& at) {
-    Expr x = value(at);
-    if (!x.type().is_vector() && lanes > 1) x = k::broadcast(x, lanes);
-    if (along_ && at.mask) x = k::select(at.mask, x, neutral);
-    acc.set(k::make(op, {acc.get(), x}));
-  });
+  const auto add_to = [&](Register& sum) {
+    return [&](const Coords& at) {
+      Expr x = value(at);
+      if (!x.type().is_vector() && lanes > 1) x = k::broadcast(x, lanes);
+      if (along_ && at.mask) x = k::select(at.mask, x, neutral);
+      sum.set(k::make(op, {sum.get(), x}));
+    };
+  };
+  const Dim steps = count();
+  const bool is_long = !steps.is_const() || steps.value() > kRun * (along_ ? lanes_ : 1);
+  if (op == k::Op::add && is_float(start.type().dtype) && is_long) {
+    // Rounding errors grow with the number of terms added to one sum: partial sums per run keep both counts small.
+    Register part(c_.b(), "part", neutral);
+    walk(kept, add_to(part), [&](const std::function<void()>& run) {
+      part.set(neutral);
+      run();
+      acc.set(acc.get() + part.get());
+    });
+  } else {
+    over(kept, add_to(acc));
+  }
   Expr total = acc.get();
   if (along_) {
     switch (op) {

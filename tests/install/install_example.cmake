@@ -17,7 +17,7 @@ endif()
 list(JOIN flags " " flags)
 run(${CMAKE_COMMAND} --install ${BUILD} --component runtime --prefix ${prefix})
 foreach(name c_runner cpp_runner)
-  run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${name} -B ${example}/${name} -DCMAKE_PREFIX_PATH=${prefix}
+  run(${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_MAKE_PROGRAM=${MAKE} -S ${SOURCE}/examples/${name} -B ${example}/${name} -DCMAKE_PREFIX_PATH=${prefix}
     -DCMAKE_C_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} "-DCMAKE_C_FLAGS=${flags}" "-DCMAKE_CXX_FLAGS=${flags}")
   run(${CMAKE_COMMAND} --build ${example}/${name})
   execute_process(COMMAND ${example}/${name}/${name} ${SOURCE}/LICENSE RESULT_VARIABLE status ERROR_VARIABLE text)
