@@ -146,8 +146,8 @@ void OpContext::out_known(size_t i, KnownInts known) {
 }
 
 MapFunction find_mapping(std::string_view op) {
-  for (std::span<const Mapping> table :
-       {elementwise_mappings(), shape_mappings(), movement_mappings(), neural_mappings(), reduction_mappings()})
+  for (std::span<const Mapping> table : {elementwise_mappings(), shape_mappings(), movement_mappings(),
+                                         neural_mappings(), reduction_mappings(), recurrent_mappings()})
     for (const Mapping& m : table)
       if (m.op == op) return m.map;
   return nullptr;

@@ -103,6 +103,7 @@ std::span<const Mapping> shape_mappings();
 std::span<const Mapping> movement_mappings();
 std::span<const Mapping> neural_mappings();
 std::span<const Mapping> reduction_mappings();
+std::span<const Mapping> recurrent_mappings();
 /// Looks an operator of the default domain up in all tables; null if there is none.
 MapFunction find_mapping(std::string_view op);
 
