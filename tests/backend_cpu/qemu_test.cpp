@@ -1,11 +1,6 @@
 // Code for aarch64, run by qemu on this machine, against the interpreter.
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
+#include "tests/qemu/qemu.h"
 
-#include "core/backends/cpu/cpu_backend.h"
-#include "core/kernel/interpret.h"
-#include "core/kernel/parse.h"
 #include "tests/backend_cpu/files.h"
 #include "tests/backend_cpu/harness.h"
 
@@ -18,69 +13,24 @@ struct Job {
   Interpreted expected;
 };
 
-void put(std::string& file, int64_t n) { file.append(reinterpret_cast<const char*>(&n), sizeof(n)); }
-
-void put(std::string& file, const Job& job) {
-  const kernel::Kernel& k = job.kernel;
-  std::vector<std::pair<kernel::Var, int64_t>> values;
-  for (size_t i = 0; i < k.dims.size(); ++i) values.emplace_back(k.dims[i], job.dims[i]);
-  put(file, static_cast<int64_t>(k.phases.size()));
-  for (size_t p = 0; p < k.phases.size(); ++p) {
-    char name[64] = {};
-    (k.name + "_p" + std::to_string(p)).copy(name, sizeof(name) - 1);
-    file.append(name, sizeof(name));
-    put(file, *kernel::evaluate(k.phases[p].tasks, values));
-  }
-  put(file, static_cast<int64_t>(job.dims.size()));
-  for (const int64_t d : job.dims) put(file, d);
-  put(file, *kernel::evaluate(kernel::scratch_bytes(k), values));
-  put(file, static_cast<int64_t>(job.expected.before.size()));
-  for (const auto& m : job.expected.before) {
-    put(file, static_cast<int64_t>(m.size()));
-    file.append(m.begin(), m.end());
-  }
-}
-
 /// Compiles all kernels into one shared object, runs it in one process of qemu.
 void expect_as_interpreted_by_qemu(const std::vector<Job>& jobs, const std::string& target, const std::string& cpu) {
-#ifndef QEMU_RUNNER
-  GTEST_SKIP() << "aarch64-linux-gnu-gcc or qemu-aarch64 was not found when the tests were configured";
-#else
+  if (!QemuProgram::available()) GTEST_SKIP() << "aarch64-linux-gnu-gcc or qemu-aarch64 was not found by CMake";
   std::vector<kernel::Kernel> kernels;
-  for (const Job& job : jobs)
-    if (kernels.empty() || kernels.back().name != job.kernel.name) kernels.push_back(job.kernel);
-  const CodeObject code = cpu::backend().compile(kernels, TargetInfo::named(target));
-  const CacheFolder folder;
-  const std::string so = folder.path() + "/code.so", in = folder.path() + "/jobs", out = folder.path() + "/results";
-  write_file(so, code.shared_object.data(), code.shared_object.size());
-  std::string text;
-  put(text, static_cast<int64_t>(jobs.size()));
-  for (const Job& job : jobs) put(text, job);
-  write_file(in, text.data(), text.size());
-  const std::string command = std::string(QEMU) + " -cpu " + cpu + " -L /usr/aarch64-linux-gnu " + QEMU_RUNNER + " " +
-                              so + " " + in + " " + out;
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  const std::string results = read_file(out);
-  size_t at = 0;
+  std::vector<QemuJob> runs;
   for (const Job& job : jobs) {
-    int64_t returned = -1;
-    ASSERT_LE(at + sizeof(returned), results.size());
-    std::memcpy(&returned, results.data() + at, sizeof(returned));
-    at += sizeof(returned);
-    Memory actual;
-    for (const auto& m : job.expected.after) {
-      ASSERT_LE(at + m.size(), results.size());
-      actual.emplace_back(results.begin() + static_cast<std::ptrdiff_t>(at),
-                          results.begin() + static_cast<std::ptrdiff_t>(at + m.size()));
-      at += m.size();
-    }
-    EXPECT_EQ(returned, job.expected.code);
-    if (returned == 0) {
-      EXPECT_EQ(kernel::testing::first_difference(job.kernel, job.expected.after, actual), "")
+    if (kernels.empty() || kernels.back().name != job.kernel.name) kernels.push_back(job.kernel);
+    runs.push_back({&job.kernel, job.dims, {job.expected.before.begin(), job.expected.before.end()}});
+  }
+  const std::vector<QemuResult> results = QemuProgram(kernels, target, cpu).run(runs);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const Job& job = jobs[i];
+    EXPECT_EQ(results[i].code, job.expected.code);
+    if (results[i].code == 0) {
+      EXPECT_EQ(kernel::testing::first_difference(job.kernel, job.expected.after, results[i].memory), "")
           << kernel::print(job.kernel);
     }
   }
-#endif
 }
 
 std::vector<Job> jobs_of(const std::vector<Case>& cases) {

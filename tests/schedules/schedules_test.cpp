@@ -1,8 +1,11 @@
 // Every schedule against the operator's own loop nest, both by the interpreter, for targets of each vector width.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "core/backends/cpu/cpu_backend.h"
 #include "core/schedules/tile.h"
+#include "tests/qemu/qemu.h"
 #include "tests/schedules/cases.h"
 
 namespace cuvil::schedules::test {
@@ -33,23 +36,39 @@ TEST_P(EachSchedule, ComputesWhatTheOperatorMeans) {
   }
 }
 
-/// The same by native code, all kernels of a schedule compiled together.
+/// All kernels of a schedule for a target, to be compiled together, and what each must give.
+struct Prepared {
+  std::vector<Case> cases;
+  std::vector<Problem> problems;
+  std::vector<kernel::Kernel> kernels;
+
+  Prepared(const std::string& name, const TargetInfo& target) : cases(cases_of(name)) {
+    const Schedule* schedule = find(name);
+    for (const Case& c : cases) {
+      problems.push_back(laid_out(c, *schedule, target));
+      kernels.push_back(schedule->build(problems.back().group(), target, "k" + std::to_string(kernels.size())));
+    }
+  }
+  void expect_meaning(const TargetInfo& target, const Runner& runner) const {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      SCOPED_TRACE(cases[i].name());
+      const Problem meant = plain(cases[i]);
+      const auto inputs = random_inputs(cases[i]);
+      const auto expected =
+          run(meant, ops::lower_reference(meant.group(), target, "reference"), inputs, cases[i].symbols, interpreted);
+      EXPECT_LT(difference(run(problems[i], kernels[i], inputs, cases[i].symbols, runner), expected), 1e-4);
+    }
+  }
+};
+
 class NativeSchedule : public testing::TestWithParam<std::string> {};
 
 TEST_P(NativeSchedule, ComputesWhatTheOperatorMeans) {
-  const Schedule* schedule = find(GetParam());
-  ASSERT_TRUE(schedule);
   const TargetInfo target = TargetInfo::host();
-  const std::vector<Case> cases = cases_of(GetParam());
-  std::vector<Problem> problems;
-  std::vector<kernel::Kernel> kernels;
-  for (const Case& c : cases) {
-    problems.push_back(laid_out(c, *schedule, target));
-    kernels.push_back(schedule->build(problems.back().group(), target, "k" + std::to_string(kernels.size())));
-  }
-  const auto library = backends::cpu::backend().load(kernels, target);
-  const Runner native = [&](const kernel::Kernel& kernel, std::span<const kernel::Argument> arguments,
-                            std::span<const int64_t> dims) {
+  const Prepared prepared(GetParam(), target);
+  const auto library = backends::cpu::backend().load(prepared.kernels, target);
+  prepared.expect_meaning(target, [&](const kernel::Kernel& kernel, std::span<const kernel::Argument> arguments,
+                                      std::span<const int64_t> dims) {
     std::vector<const void*> buffers;
     for (const kernel::Argument& a : arguments) buffers.push_back(a.data);
     std::vector<std::pair<kernel::Var, int64_t>> values;
@@ -66,15 +85,28 @@ TEST_P(NativeSchedule, ComputesWhatTheOperatorMeans) {
         if (const int32_t code = function(buffers.data(), dims.data(), begin, end, aligned)) return code;
     }
     return int32_t{0};
-  };
-  for (size_t i = 0; i < cases.size(); ++i) {
-    SCOPED_TRACE(cases[i].name());
-    const Problem meant = plain(cases[i]);
-    const auto inputs = random_inputs(cases[i]);
-    const auto expected =
-        run(meant, ops::lower_reference(meant.group(), target, "reference"), inputs, cases[i].symbols, interpreted);
-    EXPECT_LT(difference(run(problems[i], kernels[i], inputs, cases[i].symbols, native), expected), 1e-4);
-  }
+  });
+}
+
+/// The code for aarch64, run by qemu.
+class QemuSchedule : public testing::TestWithParam<std::string> {};
+
+TEST_P(QemuSchedule, ComputesWhatTheOperatorMeans) {
+  using backends::testing::QemuProgram;
+  if (!QemuProgram::available()) GTEST_SKIP() << "aarch64-linux-gnu-gcc or qemu-aarch64 was not found by CMake";
+  const TargetInfo target = TargetInfo::named("aarch64");
+  const Prepared prepared(GetParam(), target);
+  const QemuProgram program(prepared.kernels, "aarch64", "cortex-a53");
+  prepared.expect_meaning(target, [&](const kernel::Kernel& kernel, std::span<const kernel::Argument> arguments,
+                                      std::span<const int64_t> dims) {
+    backends::testing::QemuJob job{&kernel, {dims.begin(), dims.end()}, {}};
+    for (const kernel::Argument& a : arguments)
+      job.memory.push_back({static_cast<const unsigned char*>(a.data), static_cast<size_t>(a.bytes)});
+    const auto results = program.run({&job, 1});
+    for (size_t i = 0; i < arguments.size(); ++i)
+      std::memcpy(arguments[i].data, results[0].memory[i].data(), results[0].memory[i].size());
+    return static_cast<int32_t>(results[0].code);
+  });
 }
 
 std::vector<std::string> with_cases() {
@@ -94,6 +126,8 @@ INSTANTIATE_TEST_SUITE_P(Schedules, EachSchedule,
                          });
 
 INSTANTIATE_TEST_SUITE_P(Schedules, NativeSchedule, testing::ValuesIn(with_cases()),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Schedules, QemuSchedule, testing::ValuesIn(with_cases()),
                          [](const auto& info) { return info.param; });
 
 TEST(ScheduleList, EveryScheduleIsTestedAndEndsWithTheReference) {
