@@ -3,7 +3,7 @@
 from scikit_build_core.setuptools.wrapper import setup
 
 setup(
-    packages=["cuvil"],
+    packages=["cuvil", "cuvil.torch"],
     package_data={"cuvil": ["py.typed", "*.pyi"]},
     cmake_source_dir="../..",
     cmake_args=["-DCUVIL_PYTHON=ON", "-DCUVIL_TESTS=OFF"],

@@ -20,6 +20,7 @@ namespace cuvil::python {
 namespace nb = nanobind;
 
 void bind_errors(nb::module_& m);
+void bind_builder(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_model(nb::module_& m);
 

@@ -1,4 +1,6 @@
 // Graphs and nodes, importers, build.
+#include "bindings/python/src/graph.h"
+
 #include <map>
 
 #include "bindings/python/src/bindings.h"
@@ -7,11 +9,6 @@
 
 namespace cuvil::python {
 namespace {
-
-/// A graph shared between Python objects; nodes keep it alive.
-struct PyGraph {
-  std::shared_ptr<ir::Graph> graph;
-};
 
 /// A node as Python sees it; `inputs` are the ids of the nodes that produce its inputs, -1 for a graph input.
 struct PyNode {

@@ -36,6 +36,7 @@ NB_MODULE(_core, m) {
   m.doc() = "Cuvil's compiler and runtime";
   bind_errors(m);
   bind_graph(m);
+  bind_builder(m);
   bind_model(m);
   m.def("version", [] { return cuvil_version(); });
   m.def("target_names", [] { return TargetInfo::names(); });
