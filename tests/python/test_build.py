@@ -126,7 +126,6 @@ def test_what_is_not_there_is_refused_by_name(conv_model):
             cuvil.build(graph, **kwargs)
     for function in (
         cuvil.compile,
-        cuvil.import_torch,
         cuvil.import_tflite,
         cuvil.import_tensorflow,
         cuvil.QATRecompile,

@@ -10,7 +10,7 @@ A first example:
 """
 
 from cuvil._core import Graph, Location, Node
-from cuvil.api import build, import_onnx, load, parse
+from cuvil.api import build, import_onnx, import_torch, load, parse
 from cuvil.errors import (
     ArtifactError,
     CuvilError,
@@ -27,7 +27,6 @@ from cuvil.not_yet import (
     compile,
     import_tensorflow,
     import_tflite,
-    import_torch,
 )
 
 __version__ = "0.1.0"

@@ -41,6 +41,24 @@ def import_onnx(
     raise TypeError(f"import_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
 
 
+def import_torch(
+    module: Any,
+    args: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> _core.Graph:
+    """A PyTorch module or function as a graph, through torch.export.
+
+    `module` is an nn.Module in eval mode, a function of tensors, or an ExportedProgram (then `args` is not looked at).
+    `args`, `kwargs` are example inputs; `dynamic_shapes` is torch.export's: which sizes stay symbolic. Parameters and
+    buffers become constants that share their memory. Raises UnsupportedError, which lists every operator that Cuvil
+    lacks with the line it comes from.
+    """
+    from cuvil.torch.export import import_torch as convert  # torch is imported only where it is used
+
+    return convert(module, args, dict(kwargs or {}) or None, dynamic_shapes)
+
+
 def parse(text: str) -> _core.Graph:
     """A graph from its text form (what print(graph.text(full=True)) shows). Raises ModelError with line and column."""
     return _core.parse(text)

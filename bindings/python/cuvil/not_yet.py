@@ -14,11 +14,6 @@ def compile(*args: Any, **kwargs: Any) -> NoReturn:
     _refuse("cuvil.compile", "Export the model with torch.onnx.export and use cuvil.import_onnx and cuvil.build.")
 
 
-def import_torch(*args: Any, **kwargs: Any) -> NoReturn:
-    """Import of PyTorch modules: not implemented yet."""
-    _refuse("cuvil.import_torch", "Export the model with torch.onnx.export and use cuvil.import_onnx.")
-
-
 def import_tflite(*args: Any, **kwargs: Any) -> NoReturn:
     """Import of TFLite models: not implemented yet."""
     _refuse("cuvil.import_tflite", "Convert the model to ONNX and use cuvil.import_onnx.")

@@ -15,6 +15,7 @@ from cuvil.torch import (  # noqa: F401  the tables register themselves
     aten_elementwise,
     aten_index,
     aten_neural,
+    aten_pool,
     aten_reduce,
     aten_shape,
 )
@@ -140,20 +141,26 @@ def _why_not(node: torch.fx.Node, static: Mapping[str, torch.Tensor]) -> str | N
 
 
 def convert(
-    gm: torch.fx.GraphModule, *, static: Mapping[int, torch.Tensor] | None = None, name: str = "main"
+    gm: torch.fx.GraphModule,
+    *,
+    static: Mapping[int, torch.Tensor] | None = None,
+    name: str = "main",
+    whole: bool = False,
 ) -> Converted:
     """An ATen-level FX graph (functional: no in-place operators) as CIR.
 
     Placeholders' meta["val"] tells dtypes and (symbolic) shapes. `static`: placeholders, by index, that are weights:
-    they become constants that share the tensors' memory. Raises UnsupportedError, which lists every node that CIR
+    they become constants that share the tensors' memory. `whole`: inputs and sizes that are returned become results of
+    the CIR graph, too. Raises UnsupportedError, which lists every node that CIR
     cannot say, with its line.
     """
-    return _Converter(gm, dict(static or {}), name).run()
+    return _Converter(gm, dict(static or {}), name, whole).run()
 
 
 class _Converter:
-    def __init__(self, gm: torch.fx.GraphModule, static: dict[int, torch.Tensor], name: str) -> None:
+    def __init__(self, gm: torch.fx.GraphModule, static: dict[int, torch.Tensor], name: str, whole: bool) -> None:
         self.gm = gm
+        self.whole = whole
         self.static = static
         self.c = Context(_core.GraphBuilder(name))
         self.env: dict[torch.fx.Node, Any] = {}
@@ -280,7 +287,7 @@ class _Converter:
         for x in flat:
             if not isinstance(x, torch.fx.Node):
                 self.converted.outputs.append(ConstantOutput(x))
-            elif x in self.placeholder_index:
+            elif x in self.placeholder_index and not self.whole:
                 self.converted.outputs.append(InputOutput(self.placeholder_index[x]))
             elif isinstance(self.env[x], Tensor):
                 if x not in index:
@@ -288,6 +295,11 @@ class _Converter:
                 self.converted.outputs.append(index[x])
             else:
                 value = self.env[x]
+                if self.whole and isinstance(value, (int, torch.SymInt)):
+                    index[x] = TensorOutput(len(index))
+                    self.c.builder.add_output(x.name, self.c.size_tensor(value).core)
+                    self.converted.outputs.append(index[x])
+                    continue
                 known = sizes.size_of(value) if isinstance(value, (int, torch.SymInt)) else value
                 ok = isinstance(known, _core.Dim)
                 if ok and not set(known.symbols) <= set(self.converted.symbols):
@@ -297,7 +309,7 @@ class _Converter:
     def _tensor_output(self, node: torch.fx.Node, index: int) -> TensorOutput:
         """A result lies in memory as PyTorch would lay it, up to gaps: views that others made of it stay right."""
         t: Tensor = self.env[node]
-        order = _memory_order(node.meta.get("val"))
+        order = None if self.whole else _memory_order(node.meta.get("val"))
         permute = None
         if order is not None and len(order) == t.rank:
             self.c.builder.at()
