@@ -1,5 +1,6 @@
 #include "tests/random/random_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -60,6 +61,27 @@ std::optional<std::string> difference(const std::vector<ir::Tensor>& expected, c
     }
   }
   return std::nullopt;
+}
+
+std::vector<ir::Tensor> perturbed(const std::vector<ir::Tensor>& inputs, uint64_t seed) {
+  Random random(seed);
+  std::vector<ir::Tensor> r = inputs;
+  for (ir::Tensor& t : r) {
+    if (t.type.dtype != DType::f32) continue;
+    std::vector<float> values(static_cast<size_t>(t.bytes()) / sizeof(float));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(t.as_double(static_cast<int64_t>(i)) * (1 + random.real(-1, 1) * 0x1p-21));
+    t = ir::Tensor::from_floats(t.type.shape, values);
+  }
+  return r;
+}
+
+double distance(const std::vector<ir::Tensor>& a, const std::vector<ir::Tensor>& b) {
+  double worst = 0;
+  for (size_t r = 0; r < a.size(); ++r)
+    for (int64_t i = 0; is_float(a[r].type.dtype) && i < a[r].bytes() / size_of(a[r].type.dtype); ++i)
+      worst = std::max(worst, std::fabs(a[r].as_double(i) - b[r].as_double(i)) / (1 + std::fabs(a[r].as_double(i))));
+  return worst;
 }
 
 }  // namespace cuvil::test

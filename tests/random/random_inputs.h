@@ -38,4 +38,10 @@ std::vector<ir::Tensor> random_inputs(const ir::Graph& graph, uint64_t seed);
 std::optional<std::string> difference(const std::vector<ir::Tensor>& expected, const std::vector<ir::Tensor>& actual,
                                       double tolerance);
 
+/// The inputs with each float changed by up to 2^-21 of itself: what rounding could have made of them. A graph whose
+/// results move much then is ill-conditioned (a normalisation of two nearly equal values), and no sign of an error.
+std::vector<ir::Tensor> perturbed(const std::vector<ir::Tensor>& inputs, uint64_t seed);
+/// Largest |a - b| / (1 + |a|) over the floats of all results.
+double distance(const std::vector<ir::Tensor>& a, const std::vector<ir::Tensor>& b);
+
 }  // namespace cuvil::test
