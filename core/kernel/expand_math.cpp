@@ -9,8 +9,6 @@
 namespace cuvil::kernel {
 namespace {
 
-bool is_transcendental(Op op) { return op >= Op::exp && op <= Op::pow; }
-
 Expr expand_f32(Op op, const std::vector<Expr>& x) {
   switch (op) {
     case Op::exp:

@@ -13,6 +13,13 @@
 
 #include "core/kernel/ir.h"
 
+namespace cuvil::kernel {
+
+/// Those that expand_math() expands.
+inline bool is_transcendental(Op op) { return op >= Op::exp && op <= Op::pow; }
+
+}  // namespace cuvil::kernel
+
 namespace cuvil::kernel::math {
 
 // ---- the functions
