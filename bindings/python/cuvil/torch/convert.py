@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
 
 from cuvil import _core
 from cuvil.errors import CuvilError, ModelError, ShapeError, UnsupportedError
@@ -100,10 +101,11 @@ class Converted:
 
 def why_not(node: torch.fx.Node) -> str | None:
     """None if the converter can take this call_function node, else the reason in the user's terms."""
-    return _why_not(node, {})
+    with _disable_current_modes(), torch.no_grad():  # a compiler's callback runs under fake tensors
+        return _why_not(node)
 
 
-def _why_not(node: torch.fx.Node, static: Mapping[str, torch.Tensor]) -> str | None:
+def _why_not(node: torch.fx.Node) -> str | None:
     if node.op != "call_function":
         return f"{node.op} is no operator"
     name = _name(node.target)
@@ -119,11 +121,9 @@ def _why_not(node: torch.fx.Node, static: Mapping[str, torch.Tensor]) -> str | N
             return x
         val = x.meta.get("val")
         if isinstance(val, torch.Tensor):
-            if x.op == "get_attr" or x.name in static:
-                t = static.get(x.name)
-                owner = x.graph.owning_module
-                if t is None and owner is not None:
-                    t = _attribute(owner, x.target)
+            owner = x.graph.owning_module
+            if x.op == "get_attr" and owner is not None:
+                t = _attribute(owner, x.target)
                 if isinstance(t, torch.Tensor):
                     return c.constant(t)
             return _input(c, x.name, val)
@@ -154,7 +154,8 @@ def convert(
     the CIR graph, too. Raises UnsupportedError, which lists every node that CIR
     cannot say, with its line.
     """
-    return _Converter(gm, dict(static or {}), name, whole).run()
+    with _disable_current_modes(), torch.no_grad():
+        return _Converter(gm, dict(static or {}), name, whole).run()
 
 
 class _Converter:
