@@ -116,7 +116,7 @@ std::shared_ptr<Executable> build(const ir::Graph& graph, const BuildOptions& op
   e->options_ = options;
   e->target_ = target_named(options.target);
   e->source_ = graph.clone();
-  e->lowered_ = lower(graph.clone(), e->target_, options.numerics == "strict");
+  e->lowered_ = lower(graph.clone(), e->target_, options.numerics == "strict", options.optimize);
   const auto compiled = std::chrono::steady_clock::now();
   auto library = backend_named(options.backend).load(e->lowered_.plan.kernels, e->target_, &e->statistics_);
   e->lowered_.times.push_back({"compile_kernels", seconds_since(compiled), static_cast<int>(e->statistics_.unique)});
@@ -150,7 +150,7 @@ void save(const ir::Graph& graph, const BuildOptions& options, const std::string
   const std::vector<TargetInfo> all = resolve_targets(targets);
   keep.reserve(all.size());
   for (const TargetInfo& target : all) {
-    keep.push_back(lower(graph.clone(), target, options.numerics == "strict"));
+    keep.push_back(lower(graph.clone(), target, options.numerics == "strict", options.optimize));
     const plan::Plan& plan = keep.back().plan;
     file.variants.push_back(
         artifact::make_variant(plan, target, backends::cpu::backend().compile(plan.kernels, target).shared_object));
@@ -161,7 +161,7 @@ void save(const ir::Graph& graph, const BuildOptions& options, const std::string
 std::string emit(const ir::Graph& graph, const BuildOptions& options, const std::string& format) {
   check_options(options);
   const TargetInfo target = target_named(options.target);
-  const Lowered lowered = lower(graph.clone(), target, options.numerics == "strict");
+  const Lowered lowered = lower(graph.clone(), target, options.numerics == "strict", options.optimize);
   if (format == "cir") return ir::print(lowered.graph, false);
   std::string out;
   for (const kernel::Kernel& k : lowered.plan.kernels) {

@@ -17,6 +17,7 @@ struct BuildOptions {
   std::string precision = "fp32";    ///< others are refused by name
   std::string numerics = "default";  ///< or "strict"
   std::string backend = "cpu";       ///< "reference": the interpreter
+  bool optimize = true;              ///< false: no optional pass, every operator by its plain loop nest
 };
 
 /// A compiled model in this process. Immutable; runs through contexts of model().

@@ -52,10 +52,10 @@ class Runner {
   Wishes wishes_;
 };
 
-ir::Graph run_passes(ir::Graph graph, const TargetInfo& target, bool strict_numerics, Runner& runner) {
+ir::Graph run_passes(ir::Graph graph, const TargetInfo& target, bool strict_numerics, bool optimize, Runner& runner) {
   const passes::PassContext context{target, strict_numerics};
   for (const passes::Pass& pass : passes::all()) {
-    if (runner.skipped(pass)) continue;
+    if (runner.skipped(pass) || (pass.optional && !optimize)) continue;
     graph = runner.step(pass.name, std::move(graph), [&](ir::Graph g) { return pass.run(std::move(g), context); });
   }
   return graph;
@@ -65,16 +65,16 @@ ir::Graph run_passes(ir::Graph graph, const TargetInfo& target, bool strict_nume
 
 ir::Graph run_passes(ir::Graph graph, const TargetInfo& target, bool strict_numerics, std::vector<StepTime>* times) {
   Runner runner(times);
-  return run_passes(std::move(graph), target, strict_numerics, runner);
+  return run_passes(std::move(graph), target, strict_numerics, true, runner);
 }
 
-Lowered lower(ir::Graph graph, const TargetInfo& target, bool strict_numerics) {
+Lowered lower(ir::Graph graph, const TargetInfo& target, bool strict_numerics, bool optimize) {
   Lowered result{ir::Graph(), {}, {}};
   Runner runner(&result.times);
-  graph = run_passes(std::move(graph), target, strict_numerics, runner);
+  graph = run_passes(std::move(graph), target, strict_numerics, optimize, runner);
   graph = runner.step("add_output_copies", std::move(graph), plan::add_output_copies);
   graph = runner.step("choose_schedules", std::move(graph),
-                      [&](ir::Graph g) { return plan::choose_schedules(std::move(g), target); });
+                      [&](ir::Graph g) { return plan::choose_schedules(std::move(g), target, !optimize); });
   graph = runner.step("make_plan", std::move(graph), [&](ir::Graph g) {
     result.plan = plan::make_plan(g, target);
     return g;

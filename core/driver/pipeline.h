@@ -22,8 +22,9 @@ struct Lowered {
   std::vector<StepTime> times;
 };
 
-/// All passes, schedule choice and the plan, for one target.
-Lowered lower(ir::Graph graph, const TargetInfo& target, bool strict_numerics);
+/// All passes, schedule choice and the plan, for one target. Without `optimize`, no optional pass runs, and every
+/// operator keeps its plain loop nest: what optimised code is compared with.
+Lowered lower(ir::Graph graph, const TargetInfo& target, bool strict_numerics, bool optimize = true);
 
 /// Passes only: what cuvil-opt --pipeline and `--emit cir` show.
 ir::Graph run_passes(ir::Graph graph, const TargetInfo& target, bool strict_numerics, std::vector<StepTime>* times);

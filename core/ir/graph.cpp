@@ -187,6 +187,30 @@ Graph Graph::clone() const {
   return copy;
 }
 
+Graph Graph::prefix(const std::vector<std::string>& results) const {
+  Graph part = clone();
+  std::map<std::string, Value*, std::less<>> values;
+  for (const auto& p : part.body.params) values[p->name] = p.get();
+  for (const auto& n : part.body.nodes)
+    for (const auto& v : n->outputs) values[v->name] = v.get();
+  part.body.results.clear();
+  part.output_names = results;
+  for (const std::string& r : results) {
+    const auto found = values.find(r);
+    if (found == values.end())
+      throw Error(CUVIL_MODEL_ERROR, "graph '" + name + "' has no value '" + r + "'; its text form shows all names");
+    part.body.results.push_back(found->second);
+  }
+  for (auto it = part.body.nodes.end(); it != part.body.nodes.begin();) {
+    Node* node = (--it)->get();
+    if (!std::all_of(node->outputs.begin(), node->outputs.end(), [&](const auto& v) { return part.unused(v.get()); }))
+      continue;
+    ++it;
+    part.erase(node);
+  }
+  return part;
+}
+
 std::vector<std::string> Graph::symbols() const {
   std::set<std::string> all;
   for (const auto& p : body.params)

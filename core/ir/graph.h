@@ -111,6 +111,9 @@ class Graph {
   /// A name not yet taken, starting with `stem`.
   std::string fresh_name(std::string_view stem);
   Graph clone() const;
+  /// A copy whose results are the values of these names, and of whose nodes only those are left that they need.
+  /// ModelError for a name that no value of the body has.
+  Graph prefix(const std::vector<std::string>& results) const;
 
   /// Names of all symbols in input types, sorted.
   std::vector<std::string> symbols() const;

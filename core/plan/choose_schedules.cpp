@@ -65,13 +65,17 @@ bool needs_kernel(const ir::Node& node) {
   return !ops::def(node).is(ops::kConstant | ops::kView | ops::kHost);
 }
 
-ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target) {
+ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target, bool only_reference) {
   Packer packer(graph);
   std::vector<ir::Node*> nodes;
   for (auto& n : graph.body.nodes) nodes.push_back(n.get());
   std::vector<ir::Value*> replaced;
   for (ir::Node* node : nodes) {
     if (!needs_kernel(*node)) continue;
+    if (only_reference) {
+      node->attributes["schedule"] = std::string("reference");
+      continue;
+    }
     const schedules::Choice choice = schedules::choose(ops::Group::of(*node), target);
     CUVIL_CHECK(choice.schedule, "no schedule takes node " + node->op);
     prepack(*node, *choice.schedule, target, packer);

@@ -8,7 +8,8 @@ namespace cuvil::plan {
 
 /// Sets attribute "schedule" on every node that becomes a kernel and replaces constant inputs by prepacked ones
 /// (at most one packing per weight and layout). Runs after all passes; deterministic.
-ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target);
+/// `only_reference`: every node gets its operator's plain loop nest.
+ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target, bool only_reference = false);
 
 /// True if the node is carried out by a kernel: neither a constant, nor a view, nor a host operator.
 bool needs_kernel(const ir::Node& node);

@@ -72,13 +72,15 @@ def build(
     calibration: Any = None,
     tune: bool | str = False,
     numerics: str = "default",
+    optimize: bool = True,
 ) -> Executable:
     """Compiles a graph for this machine.
 
     `target`: "cpu", or "reference" for the interpreter (slow, exact: the oracle). `numerics="strict"` keeps the
     order of all sums and leaves out rewrites that change rounding. `num_threads`: at most this many threads per
-    call, by default CUVIL_NUM_THREADS, else the cores that cgroup and affinity allow. Raises UnsupportedError for
-    what is not there yet (other precisions and targets, calibration, tuning).
+    call, by default CUVIL_NUM_THREADS, else the cores that cgroup and affinity allow. `optimize=False`: no optional
+    pass, every operator by its plain loop nest; what `cuvil diff` compares with. Raises UnsupportedError for what is
+    not there yet (other precisions and targets, calibration, tuning).
     """
     if not isinstance(graph, _core.Graph):
         raise TypeError(f"build takes a Graph (from import_onnx or parse), not {type(graph).__name__}")
@@ -93,7 +95,7 @@ def build(
         raise UnsupportedError('calibration is for precision="int8", which is not implemented yet.')
     if tune not in (False, None):
         raise UnsupportedError("tune is not implemented yet: schedules are chosen by rules. Use tune=False.")
-    compiled = _core.build(graph, "cpu", precision, numerics, target)
+    compiled = _core.build(graph, "cpu", precision, numerics, target, bool(optimize))
     return Executable(_core.Model(compiled, _threads(num_threads)), compiled)
 
 

@@ -1,4 +1,4 @@
-"""The `cuvil` command: compile, run, inspect."""
+"""The `cuvil` command: compile, run, inspect, diff."""
 
 import argparse
 import os
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuvil import _core, api
+from cuvil.diff import diff
 from cuvil.errors import CuvilError, ModelError, ShapeError, UnsupportedError
 from cuvil.executable import Executable, Port
 
@@ -20,6 +21,7 @@ _EPILOG = """examples:
   cuvil run model.cvl --input x=photo.npy --output out.npz  with real data
   cuvil run model.onnx --repeat 100                         with random data, timed
   cuvil inspect model.cvl --verify                          what is inside, and is it undamaged
+  cuvil diff model.onnx                                     is optimised code right, and if not, from where on
 """
 
 
@@ -84,6 +86,23 @@ def _parser() -> argparse.ArgumentParser:
     i.add_argument("model", help="a .cvl, .onnx or .cir file")
     i.add_argument("--verify", action="store_true", help="check the weights of a .cvl against their checksums")
     i.set_defaults(run=_inspect)
+
+    d = commands.add_parser("diff", help="compare optimised code with plain code, and name the first operator that differs")
+    d.add_argument("model", help="an .onnx file, or a .cir text")
+    d.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; default: random")
+    d.add_argument(
+        "--shape", action="append", default=[], metavar="SYMBOL=N", help="value of a symbolic dimension; default 1"
+    )
+    d.add_argument("--tolerance", type=float, default=1e-4, help="of a value's largest element; default 1e-4")
+    d.add_argument(
+        "--against",
+        default="plain",
+        choices=["plain", "reference"],
+        help="plain: native code without optimisations; reference: the interpreter (slow)",
+    )
+    d.add_argument("--numerics", default="default", choices=["default", "strict"])
+    d.add_argument("--seed", type=int, default=0, help="of random inputs")
+    d.set_defaults(run=_diff)
     return p
 
 
@@ -134,7 +153,7 @@ def _run(args: argparse.Namespace) -> int:
     else:
         exe = api.build(_import(args.model), num_threads=args.threads)
     ready = time.perf_counter()
-    inputs = _inputs(exe, args)
+    inputs = _inputs(exe.inputs, args)
     first = time.perf_counter()
     y = exe(**inputs)
     done = time.perf_counter()
@@ -156,16 +175,37 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _inputs(exe: Executable, args: argparse.Namespace) -> dict[str, np.ndarray[Any, Any]]:
+def _diff(args: argparse.Namespace) -> int:
+    graph = _import(args.model)
+    shown = sys.stderr.isatty()
+
+    def progress(text: str) -> None:
+        if shown:
+            print(f"\r\033[Kcomparing up to {text}", end="", file=sys.stderr, flush=True)
+
+    ports = tuple(Port(*p) for p in graph.inputs)
+    result = diff(graph, _inputs(ports, args), args.tolerance, args.against, args.numerics, progress)
+    if shown:
+        print("\r\033[K", end="", file=sys.stderr)
+    for output in result.outputs:
+        print(f"output {output}")
+    if result.first is None:
+        print(f"no output differs by more than {args.tolerance:g} of its largest value")
+        return 0
+    print(f"first difference, after {result.builds} comparisons:\n  {result.first}")
+    return 1
+
+
+def _inputs(ports: Sequence[Port], args: argparse.Namespace) -> dict[str, np.ndarray[Any, Any]]:
     files = dict(_pair(text, "--input") for text in args.input)
     sizes = {k: int(v) if v.isdigit() else 1 for k, v in (_pair(text, "--shape") for text in args.shape)}
-    unknown = set(files) - {p.name for p in exe.inputs}
+    unknown = set(files) - {p.name for p in ports}
     if unknown:
         raise ShapeError(
-            f"the model has no input {', '.join(sorted(unknown))}; it has {', '.join(p.name for p in exe.inputs)}"
+            f"the model has no input {', '.join(sorted(unknown))}; it has {', '.join(p.name for p in ports)}"
         )
     rng = np.random.default_rng(args.seed)
-    return {p.name: _load(files[p.name]) if p.name in files else _random(p, sizes, rng) for p in exe.inputs}
+    return {p.name: _load(files[p.name]) if p.name in files else _random(p, sizes, rng) for p in ports}
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

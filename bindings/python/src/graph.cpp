@@ -138,6 +138,20 @@ void bind_graph(nb::module_& m) {
                    })
       .def(
           "text", [](const PyGraph& g, bool full) { return ir::print(*g.graph, full); }, nb::arg("full") = false)
+      .def_prop_ro(
+          "result_names",
+          [](const PyGraph& g) {
+            std::vector<std::string> names;
+            for (const ir::Value* v : g.graph->body.results) names.push_back(v->name);
+            return names;
+          },
+          "Names, inside the graph, of the values that are its outputs.")
+      .def(
+          "prefix",
+          [](const PyGraph& g, const std::vector<std::string>& results) {
+            return PyGraph{std::make_shared<ir::Graph>(g.graph->prefix(results))};
+          },
+          nb::arg("results"), "A copy whose results are the values of these names, with only the nodes they need.")
       .def("__str__", [](const PyGraph& g) { return ir::print(*g.graph, false); })
       .def("__repr__", [](const PyGraph& g) {
         return "Graph(\"" + g.graph->name + "\", " + std::to_string(g.graph->body.nodes.size()) + " nodes)";
@@ -177,11 +191,12 @@ void bind_graph(nb::module_& m) {
   m.def(
       "build",
       [](const PyGraph& g, const std::string& target, const std::string& precision, const std::string& numerics,
-         const std::string& backend) {
+         const std::string& backend, bool optimize) {
         nb::gil_scoped_release nogil;
-        return driver::build(*g.graph, {target, precision, numerics, backend});
+        return driver::build(*g.graph, {target, precision, numerics, backend, optimize});
       },
-      nb::arg("graph"), nb::arg("target"), nb::arg("precision"), nb::arg("numerics"), nb::arg("backend"));
+      nb::arg("graph"), nb::arg("target"), nb::arg("precision"), nb::arg("numerics"), nb::arg("backend"),
+      nb::arg("optimize") = true);
   m.def(
       "save",
       [](const PyGraph& g, const std::string& precision, const std::string& numerics, const std::string& path,
