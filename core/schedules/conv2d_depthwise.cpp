@@ -7,13 +7,6 @@
 
 namespace cuvil::schedules {
 
-using kernel::Buffer;
-using kernel::Builder;
-using kernel::Expr;
-using kernel::LoopKind;
-using ops::Coords;
-using ops::LowerContext;
-
 namespace {
 
 constexpr int64_t kRowsPerTask = 8;  ///< at most: keeps the rows above and below in L1 or L2
@@ -49,20 +42,13 @@ class Conv2dDepthwise {
         w_(c.in_memory(1)->buffer()) {}
 
   void emit() {
-    const Expr n = c_.dim(p_.n), oh = c_.dim(p_.oh);
-    ih_ = c_.dim(p_.h), iw_ = c_.dim(p_.w), ow_ = c_.dim(p_.ow);
-    const int64_t blocks = (p_.oc + lanes_ - 1) / lanes_;
-    const Expr chunks = kernel::ceildiv(oh, Expr(kRowsPerTask));
-    b_.phase(n * Expr(blocks) * chunks, [&](Expr task) {
-      const Expr chunk = b_.let("chunk", task % chunks);
-      const Expr rest = b_.let("rest", kernel::floordiv(task, chunks));
-      block_ = b_.let("block", rest % Expr(blocks));
-      n_ = b_.let("n", kernel::floordiv(rest, Expr(blocks)));
-      const Expr begin = b_.let("row_begin", chunk * Expr(kRowsPerTask));
-      const Expr end = b_.let("row_end", kernel::min(oh, begin + Expr(kRowsPerTask)));
-      if (p_.oc % lanes_ != 0) mask_ = b_.let("mask", kernel::lane_mask(block_ * Expr(lanes_), Expr(p_.oc), lanes_));
-      if (p_.bias) bias_ = b_.let("bias", c_.load(2, Coords{{block_ * Expr(lanes_)}, 0, lanes_, mask_}));
-      b_.loop("oh", begin, end, LoopKind::serial, [&](Expr row) { emit_row(row); });
+    ih_ = c_.dim(p_.h), iw_ = c_.dim(p_.w);
+    for_each_block_rows(c_, p_, kRowsPerTask, lanes_, [&](const RowTask& task) {
+      task_ = task;
+      start_.clear();
+      if (c_.has_in(2))
+        start_.push_back(b_.let("bias", c_.load(2, Coords{{task.block * Expr(lanes_)}, 0, lanes_, task.mask})));
+      b_.loop("oh", task.begin, task.end, LoopKind::serial, [&](Expr row) { emit_row(row); });
     });
   }
 
@@ -70,47 +56,32 @@ class Conv2dDepthwise {
   void emit_row(const Expr& oh) {
     auto [begin, end] = tap_range(oh, p_.sh, p_.dh, p_.pt, p_.kh, ih_);
     kh_begin_ = b_.let("kh_begin", begin), kh_end_ = b_.let("kh_end", end);
-    if (p_.ow.is_const() && p_.w.is_const()) {
-      for (const ColumnRun& run : column_runs(p_, p_.w.value(), p_.ow.value(), width_)) {
-        if (run.count == 1) {
-          emit_tile(oh, Expr(run.begin), run.width, run.taps);
-          continue;
-        }
-        b_.loop("column", Expr(run.count), [&](Expr i) {
-          emit_tile(oh, b_.let("ow", Expr(run.begin) + i * Expr(run.width)), run.width, run.taps);
-        });
-      }
-      return;
-    }
-    auto [first, last] = interior(iw_, ow_, p_.sw, p_.dw, p_.pl, p_.kw);
-    first = b_.let("first", first), last = b_.let("last", last);
-    cover(b_, first, last, width_, [&](const Expr& ow, int width) { emit_tile(oh, ow, width, {}); });
-    b_.loop("border", first + (ow_ - last),
-            [&](Expr i) { emit_border_pixel(oh, b_.let("ow", kernel::select(i < first, i, i - first + last))); });
+    cover_row(c_, p_, width_, [&](const Expr& ow, int width, const Taps* taps) {
+      if (taps)
+        emit_tile(oh, ow, width, *taps);
+      else
+        emit_border_pixel(oh, ow);
+    });
   }
 
-  void emit_tile(const Expr& oh, const Expr& ow, int width, const std::vector<std::vector<bool>>& taps) {
+  void emit_tile(const Expr& oh, const Expr& ow, int width, const Taps& taps) {
     RegisterTile acc(b_, 1, width, 1, lanes_);
-    start(acc);
+    acc.fill(start_);
     b_.loop("kh", kh_begin_, kh_end_, LoopKind::serial, [&](Expr kh) {
       const Expr ih = b_.let("ih", oh * Expr(p_.sh) + kh * Expr(p_.dh) - Expr(p_.pt));
       const Expr iw = b_.let("iw", ow * Expr(p_.sw) - Expr(p_.pl));
       std::vector<Expr> weights(static_cast<size_t>(p_.kw));
       const auto weight = [&](int64_t kw) {
         Expr& w = weights[static_cast<size_t>(kw)];
-        if (!w) w = b_.let("w", kernel::load(w_, {block_, Expr(0), kh, Expr(kw), Expr(0)}, lanes_));
+        if (!w) w = b_.let("w", kernel::load(w_, {task_.block, Expr(0), kh, Expr(kw), Expr(0)}, lanes_));
         return w;
       };
-      const int64_t reach = (width - 1) * p_.sw + (p_.kw - 1) * p_.dw;
-      for (int64_t at = 0; at <= reach; ++at) {
+      for (int64_t at = 0; at < columns_read(p_, width); ++at) {
         Expr x;
-        for (int64_t kw = 0; kw < p_.kw; ++kw) {
-          const int64_t offset = at - kw * p_.dw;
-          if (offset < 0 || offset % p_.sw != 0 || offset / p_.sw >= width) continue;
-          const int column = static_cast<int>(offset / p_.sw);
-          if (!taps.empty() && !taps[static_cast<size_t>(kw)][static_cast<size_t>(column)]) continue;
-          if (!x) x = b_.let("x", kernel::load(x_, {n_, block_, ih, iw + Expr(at), Expr(0)}, lanes_));
-          acc.set(0, column, 0, kernel::fma(x, weight(kw), acc.get(0, column, 0)));
+        for (const auto& [kw, pixel] : taps_of_column(p_, width, at)) {
+          if (!taps.empty() && !taps[static_cast<size_t>(kw)][static_cast<size_t>(pixel)]) continue;
+          if (!x) x = b_.let("x", kernel::load(x_, {task_.n, task_.block, ih, iw + Expr(at), Expr(0)}, lanes_));
+          acc.set(0, pixel, 0, kernel::fma(x, weight(kw), acc.get(0, pixel, 0)));
         }
       }
     });
@@ -119,7 +90,7 @@ class Conv2dDepthwise {
 
   void emit_border_pixel(const Expr& oh, const Expr& ow) {
     RegisterTile acc(b_, 1, 1, 1, lanes_);
-    start(acc);
+    acc.fill(start_);
     auto [begin, end] = tap_range(ow, p_.sw, p_.dw, p_.pl, p_.kw, iw_);
     begin = b_.let("kw_begin", begin), end = b_.let("kw_end", end);
     b_.loop("kh", kh_begin_, kh_end_, LoopKind::serial, [&](Expr kh) {
@@ -127,17 +98,17 @@ class Conv2dDepthwise {
       b_.loop("kw", begin, end, LoopKind::serial, [&](Expr kw) {
         const Expr iw = ow * Expr(p_.sw) + kw * Expr(p_.dw) - Expr(p_.pl);
         acc.set(0, 0, 0,
-                kernel::fma(kernel::load(x_, {n_, block_, ih, iw, Expr(0)}, lanes_),
-                            kernel::load(w_, {block_, Expr(0), kh, kw, Expr(0)}, lanes_), acc.get(0, 0, 0)));
+                kernel::fma(kernel::load(x_, {task_.n, task_.block, ih, iw, Expr(0)}, lanes_),
+                            kernel::load(w_, {task_.block, Expr(0), kh, kw, Expr(0)}, lanes_), acc.get(0, 0, 0)));
       });
     });
     finish(acc, oh, ow);
   }
 
-  void start(RegisterTile& acc) { acc.fill(p_.bias ? std::vector<Expr>{bias_} : std::vector<Expr>{}); }
   void finish(const RegisterTile& acc, const Expr& oh, const Expr& ow) {
-    acc.finish(c_,
-               [&](Expr, Expr x, int) { return Coords{{n_, block_ * Expr(lanes_), oh, ow + x}, 1, lanes_, mask_}; });
+    acc.finish(c_, [&](Expr, Expr x, int) {
+      return Coords{{task_.n, task_.block * Expr(lanes_), oh, ow + x}, 1, lanes_, task_.mask};
+    });
   }
 
   LowerContext& c_;
@@ -145,11 +116,12 @@ class Conv2dDepthwise {
   const ConvProblem& p_;
   int lanes_, width_;
   Buffer x_, w_;
-  Expr ih_, iw_, ow_, n_, block_, mask_, bias_, kh_begin_, kh_end_;
+  Expr ih_, iw_, kh_begin_, kh_end_;
+  RowTask task_;
+  std::vector<Expr> start_;
 };
 
 std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& target) {
-  if (!group.anchor || group.anchor->op != "Conv2D") return "not a convolution";
   ConvProblem p;
   if (auto r = read_conv(group, p)) return r;
   if (p.gic != 1 || p.goc != 1 || p.groups == 1) return "not one filter per channel";

@@ -7,12 +7,12 @@ namespace cuvil::schedules {
 namespace {
 void choose_tasks(ConvPlan& plan, const TargetInfo& target) {
   const ConvProblem& p = plan.p;
-  const int64_t panel_bytes = p.gic * p.kh * p.kw * plan.vectors * plan.lanes * 4;
-  const int64_t weight_bytes = panel_bytes * plan.panels;
+  const int64_t panels = plan.panels.count();
+  const int64_t weight_bytes = plan.weight_bytes(), panel_bytes = weight_bytes / panels;
   const int64_t wanted = wanted_tasks(target);
   if (!p.oh.is_const() || !p.ow.is_const() || !p.h.is_const() || !p.w.is_const()) {
     plan.row_chunks = 0;
-    plan.panel_groups = weight_bytes > target.l2_bytes / 4 ? std::min<int64_t>(plan.panels, 4) : 1;
+    plan.panel_groups = weight_bytes > target.l2_bytes / 4 ? std::min<int64_t>(panels, 4) : 1;
     return;
   }
   const int64_t rows = (p.oh.value() + plan.tile_h - 1) / plan.tile_h;
@@ -25,7 +25,7 @@ void choose_tasks(ConvPlan& plan, const TargetInfo& target) {
   const int64_t missing = (wanted + batch * plan.row_chunks - 1) / (batch * plan.row_chunks);
   // Threads share either the weights or the image: split what is bigger.
   if (weight_bytes > input_bytes || rows < wanted) {
-    plan.panel_groups = std::min(plan.panels, missing);
+    plan.panel_groups = std::min(panels, missing);
     // Too few panels: rows as well.
     const int64_t still = (missing + plan.panel_groups - 1) / plan.panel_groups;
     plan.row_chunks = std::min(rows, plan.row_chunks * still);
@@ -64,9 +64,8 @@ ConvPlan plan_conv(const ConvProblem& p, const TargetInfo& target) {
       plan.tile_w = static_cast<int>((p.ow.value() + tiles - 1) / tiles);
     }
   }
-  plan.vectors = choice.vectors;
-  plan.panels = p.groups * ((demand.vectors + plan.vectors - 1) / plan.vectors);
-  plan.weights.blocks = {{1, plan.lanes}, {0, plan.vectors * plan.lanes}};
+  plan.panels = {p.oc, choice.vectors, plan.lanes};
+  plan.weights.blocks = {{1, plan.lanes}, {0, static_cast<int>(plan.panels.width())}};
   choose_tasks(plan, target);
   return plan;
 }

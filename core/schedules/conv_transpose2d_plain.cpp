@@ -8,14 +8,6 @@
 
 namespace cuvil::schedules {
 
-using kernel::Buffer;
-using kernel::Builder;
-using kernel::Expr;
-using kernel::LoopKind;
-using kernel::Space;
-using ops::Coords;
-using ops::LowerContext;
-
 namespace {
 
 constexpr int64_t kRowsPerTask = 4;
@@ -41,29 +33,24 @@ class ConvTranspose2dPlain {
   }
 
   void emit() {
-    const Expr n = c_.dim(p_.n), oh = c_.dim(p_.oh);
     h_ = c_.dim(p_.h), width_ = c_.dim(p_.w), ow_ = c_.dim(p_.ow);
     const int64_t blocks = (p_.ic + lanes_ - 1) / lanes_, step = int64_t{vectors_} * lanes_;
     const int64_t rows = (kRowsPerTask - 1 + (p_.kh - 1) * p_.dh) / p_.sh + 2;
-    const Expr chunks = kernel::ceildiv(oh, Expr(kRowsPerTask));
     // Columns of a phase, in whole tiles, and what the taps of the last tile reach.
     const Expr reach =
         kernel::ceildiv(kernel::ceildiv(ow_, Expr(p_.sw)), Expr(step)) * Expr(step) + Expr(left_ + right_);
     const Expr columns = kernel::max(reach, width_ + Expr(left_)) + Expr(lanes_);
-    b_.phase(n * chunks, [&](Expr task) {
-      const Expr chunk = b_.let("chunk", task % chunks);
-      n_ = b_.let("n", kernel::floordiv(task, chunks));
-      const Expr begin = b_.let("row_begin", chunk * Expr(kRowsPerTask));
-      const Expr end = b_.let("row_end", kernel::min(oh, begin + Expr(kRowsPerTask)));
+    for_each_rows(c_, p_, kRowsPerTask, [&](const RowTask& task) {
+      n_ = task.n;
       band_ = b_.alloc("band", {DType::f32}, {Expr(blocks * lanes_), Expr(rows), columns}, Space::scratch);
-      first_row_ = b_.let("first_row", kernel::floordiv(begin + Expr(p_.pt - (p_.kh - 1) * p_.dh), Expr(p_.sh)));
+      first_row_ = b_.let("first_row", kernel::floordiv(task.begin + Expr(p_.pt - (p_.kh - 1) * p_.dh), Expr(p_.sh)));
       b_.loop("block", Expr(blocks), [&](Expr block) {
         b_.loop("r", Expr(rows), [&](Expr r) {
           const Expr ih = b_.let("ih", first_row_ + r);
           b_.branch((ih >= Expr(0)) & (ih < h_), [&] { turn_row(block, r, ih, columns); });
         });
       });
-      b_.loop("oh", begin, end, LoopKind::serial, [&](Expr row) {
+      b_.loop("oh", task.begin, task.end, LoopKind::serial, [&](Expr row) {
         const Expr full = b_.let("full", kernel::floordiv(ow_, Expr(step * p_.sw)) * Expr(step));
         b_.loop("q", Expr(0), full, LoopKind::serial, [&](Expr q) { emit_tile(row, q, false); }, step);
         b_.branch(full * Expr(p_.sw) < ow_, [&] { emit_tile(row, full, true); });
@@ -105,7 +92,7 @@ class ConvTranspose2dPlain {
     // Positions: vector x phase; "vectors": output channels.
     RegisterTile acc(b_, vectors_, phases, channels, lanes_);
     std::vector<Expr> start;
-    if (p_.bias)
+    if (c_.has_in(2))
       for (int m = 0; m < channels; ++m)
         start.push_back(b_.let("bias", kernel::broadcast(c_.load(2, Coords{{Expr(m)}}), lanes_)));
     acc.fill(start);
@@ -157,24 +144,20 @@ class ConvTranspose2dPlain {
 };
 
 std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& target) {
-  if (!group.anchor || group.anchor->op != "ConvTranspose2D") return "not a transposed convolution";
   ConvProblem p;
-  if (auto r = read_conv(group, p)) return r;
+  if (auto r = read_conv_transpose(group, p)) return r;
   if (p.groups != 1) return "grouped";
   if (p.oc > kMostChannels)
     return std::to_string(p.oc) + " output channels are more than " + std::to_string(kMostChannels);
   if (p.sw > 2) return "strides of more than 2 columns";
-  const ir::Layout wanted = ir::Layout::nchwc(4, target.lanes_f32());
-  if (group.anchor->input(0)->type.layout != wanted) return "the input is not blocked as " + wanted.str(4);
-  if (!stored_type(group).layout.is_plain()) return "the output is not in plain layout";
+  if (auto r = refuse_images(group, target, Image::blocked, Image::plain)) return r;
   if (!group.anchor->input(1)->type.layout.is_plain()) return "the weight is not in plain layout";
-  if (!reads_memory(group, 0) || !reads_memory(group, 1)) return "a producer is fused in front of it";
   return {};
 }
 
 kernel::Kernel build(const ops::Group& group, const TargetInfo& target, std::string kernel_name) {
   ConvProblem p;
-  CUVIL_CHECK(!read_conv(group, p), "a convolution that was refused");
+  CUVIL_CHECK(!read_conv_transpose(group, p), "a convolution that was refused");
   LowerContext c(group, target, std::move(kernel_name));
   ConvTranspose2dPlain(c, p).emit();
   return c.finish();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/schedules/list.h"
@@ -8,22 +9,12 @@
 
 namespace cuvil::schedules {
 
-using kernel::Buffer;
-using kernel::Builder;
-using kernel::Expr;
-using kernel::LoopKind;
-using kernel::Space;
-using ops::Coords;
-using ops::LowerContext;
-
 namespace {
-
-constexpr int64_t kSymbolicTiles = 8;  ///< row tiles per task where the number of rows is symbolic
 
 struct Plan {
   Product p;
   int lanes = 1, rows = 1, vectors = 1;
-  int64_t row_chunks = 1;  ///< 0: kSymbolicTiles tiles each
+  int64_t row_chunks = 1;  ///< 0: unknown, see part_of()
 };
 
 Plan make_plan(const Product& p, const TargetInfo& target) {
@@ -38,14 +29,12 @@ Plan make_plan(const Product& p, const TargetInfo& target) {
   const TileChoice tile = choose_tile(demand, target);
   plan.rows = tile.positions;
   plan.vectors = tile.vectors;
-  int64_t lead = 1;
-  for (int a = 0; a + 2 < p.c.rank(); ++a) lead *= p.c.shape[static_cast<size_t>(a)].as_const().value_or(1);
   const auto m = p.m.as_const();
   if (!m) {
     plan.row_chunks = 0;
   } else {
     const int64_t tiles = std::max<int64_t>(1, (*m + plan.rows - 1) / plan.rows);
-    const int64_t wanted = wanted_tasks(target);
+    const int64_t wanted = wanted_tasks(target), lead = leading_extent(p);
     if (lead < wanted)
       plan.row_chunks = std::clamp<int64_t>((wanted + lead - 1) / std::max<int64_t>(lead, 1), 1, tiles);
   }
@@ -66,21 +55,13 @@ class MatMulBatched {
         width_(int64_t{plan.vectors} * plan.lanes) {}
 
   void emit() {
-    m_ = c_.dim(p_.m), n_ = c_.dim(p_.n), k_ = c_.dim(p_.k);
-    const Expr tiles = kernel::ceildiv(m_, Expr(plan_.rows));
-    const Expr chunks = plan_.row_chunks ? Expr(plan_.row_chunks) : kernel::ceildiv(tiles, Expr(kSymbolicTiles));
-    Expr lead(1);
-    for (int a = 0; a + 2 < p_.c.rank(); ++a) lead = lead * c_.dim(p_.c.shape[static_cast<size_t>(a)]);
-    b_.phase(lead * chunks, [&](Expr task) {
+    n_ = c_.dim(p_.n), k_ = c_.dim(p_.k);
+    const Expr tiles = kernel::ceildiv(c_.dim(p_.m), Expr(plan_.rows));
+    const Expr chunks = part_count(plan_.row_chunks, tiles);
+    b_.phase(leading_extent(c_, p_) * chunks, [&](Expr task) {
       const Expr chunk = b_.let("chunk", task % chunks);
-      split_lead(b_.let("lead", kernel::floordiv(task, chunks)));
-      if (plan_.row_chunks) {
-        tile_begin_ = b_.let("tile_begin", part_begin(chunk, plan_.row_chunks, tiles));
-        tile_end_ = b_.let("tile_end", part_begin(chunk + Expr(1), plan_.row_chunks, tiles));
-      } else {
-        tile_begin_ = b_.let("tile_begin", chunk * Expr(kSymbolicTiles));
-        tile_end_ = b_.let("tile_end", kernel::min(tiles, tile_begin_ + Expr(kSymbolicTiles)));
-      }
+      index_ = split_leading(c_, p_, b_.let("lead", kernel::floordiv(task, chunks)));
+      std::tie(tile_begin_, tile_end_) = part_of(b_, "tile", chunk, plan_.row_chunks, tiles);
       if (p_.transposed_b)
         packed_ = b_.alloc("packed", {DType::f32},
                            {kernel::ceildiv(k_, Expr(plan_.lanes)) * Expr(plan_.lanes), Expr(width_)}, Space::scratch);
@@ -103,23 +84,13 @@ class MatMulBatched {
   }
 
  private:
-  void split_lead(Expr lead) {
-    const int batch = p_.c.rank() - 2;
-    batch_.assign(static_cast<size_t>(batch), Expr(0));
-    for (int a = batch - 1; a >= 0; --a) {
-      const Dim& extent = p_.c.shape[static_cast<size_t>(a)];
-      if (extent.as_const() == 1) continue;
-      batch_[static_cast<size_t>(a)] = b_.let("i", a == 0 ? lead : lead % c_.dim(extent));
-      if (a > 0) lead = kernel::floordiv(lead, c_.dim(extent));
-    }
-  }
   /// The batch index of an operand, axes of extent 1 at 0, followed by two more.
   std::vector<Expr> operand(const ir::Type& type, const Expr& i, const Expr& j) const {
     std::vector<Expr> index;
-    const int own = type.rank() - 2, shift = static_cast<int>(batch_.size()) - own;
+    const int own = type.rank() - 2, shift = p_.c.rank() - type.rank();
     for (int a = 0; a < own; ++a)
       index.push_back(type.shape[static_cast<size_t>(a)].as_const() == 1 ? Expr(0)
-                                                                         : batch_[static_cast<size_t>(a + shift)]);
+                                                                         : index_[static_cast<size_t>(a + shift)]);
     index.push_back(i);
     index.push_back(j);
     return index;
@@ -135,19 +106,7 @@ class MatMulBatched {
             b_.let("mask", kernel::lane_mask(column + Expr(v * plan_.lanes), n_, plan_.lanes));
     if (p_.transposed_b) pack();
     b_.loop("tile", tile_begin_, tile_end_, LoopKind::serial, [&](Expr tile) {
-      const Expr row = b_.let("row", tile * Expr(plan_.rows));
-      const auto m = p_.m.as_const();
-      if (m && *m % plan_.rows == 0) return emit_tile(row, plan_.rows);
-      b_.branch(
-          row + Expr(plan_.rows) <= m_, [&] { emit_tile(row, plan_.rows); },
-          [&] {
-            if (m) return emit_tile(row, static_cast<int>(*m % plan_.rows));
-            for (int rows : remainder_ladder(plan_.rows)) {
-              const Expr rest = m_ - row;
-              b_.branch(rest % Expr(2 * rows) >= Expr(rows),
-                        [&] { emit_tile(row + (rest - rest % Expr(2 * rows)), rows); });
-            }
-          });
+      cover_row_tile(c_, p_, plan_.rows, tile, [&](const Expr& row, int rows, const Expr&) { emit_tile(row, rows); });
     });
   }
 
@@ -193,9 +152,9 @@ class MatMulBatched {
         },
         unroll);
     acc.finish(c_, [&](Expr, Expr x, int v) {
-      std::vector<Expr> index = batch_;
-      index.push_back(row + x);
-      index.push_back(column_ + Expr(v * plan_.lanes));
+      std::vector<Expr> index = index_;
+      index[static_cast<size_t>(p_.row_axis)] = row + x;
+      index.back() = column_ + Expr(v * plan_.lanes);
       return Coords{index, p_.c.rank() - 1, plan_.lanes, masks_[static_cast<size_t>(v)]};
     });
   }
@@ -206,8 +165,9 @@ class MatMulBatched {
   const Product& p_;
   Buffer x_, y_, packed_;
   int64_t width_;
-  Expr m_, n_, k_, tile_begin_, tile_end_, column_;
-  std::vector<Expr> batch_, masks_;
+  Expr n_, k_, tile_begin_, tile_end_, column_;
+  std::vector<Expr> index_;  ///< of the leading axes
+  std::vector<Expr> masks_;
   int vectors_ = 1;
 };
 

@@ -1,42 +1,35 @@
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/schedules/list.h"
 #include "core/schedules/matmul_problem.h"
+#include "core/schedules/panels.h"
 #include "core/schedules/tile.h"
 
 namespace cuvil::schedules {
 
-using kernel::Buffer;
-using kernel::Builder;
-using kernel::Expr;
-using kernel::LoopKind;
-using kernel::Space;
-using ops::Coords;
-using ops::LowerContext;
-
 namespace {
-
-constexpr int64_t kSymbolicTiles = 8;  ///< row tiles per task where the number of rows is symbolic
 
 struct Plan {
   Product p;
   int64_t n = 0, k = 0;
-  int lanes = 1, rows = 1, vectors = 1;
-  int64_t panels = 1;
+  int lanes = 1;
+  int rows = 1;  ///< of a tile
+  Panels panels;
   int64_t k_block = 0;     ///< length of a block of the sum; k if there is one
-  int64_t row_chunks = 1;  ///< 0: kSymbolicTiles tiles each
+  int64_t row_chunks = 1;  ///< 0: unknown, see part_of()
   int64_t panel_groups = 1;
   ir::Layout weights;  ///< [panel][k][lane]
 };
 
 void choose_tasks(Plan& plan, int64_t lead, const TargetInfo& target) {
-  const int64_t wanted = wanted_tasks(target);
+  const int64_t wanted = wanted_tasks(target), panels = plan.panels.count();
   const int64_t weight_bytes = plan.k * plan.n * 4;
   const auto m = plan.p.m.as_const();
   if (!m) {
     plan.row_chunks = 0;
-    plan.panel_groups = weight_bytes > target.l2_bytes / 4 ? std::min(plan.panels, wanted) : 1;
+    plan.panel_groups = weight_bytes > target.l2_bytes / 4 ? std::min(panels, wanted) : 1;
     return;
   }
   const int64_t tiles = (*m + plan.rows - 1) / plan.rows;
@@ -48,7 +41,7 @@ void choose_tasks(Plan& plan, int64_t lead, const TargetInfo& target) {
     return (wanted + have - 1) / have;
   };
   const auto split_rows = [&] { plan.row_chunks = std::min(std::max<int64_t>(tiles, 1), plan.row_chunks * missing()); };
-  const auto split_panels = [&] { plan.panel_groups = std::min(plan.panels, plan.panel_groups * missing()); };
+  const auto split_panels = [&] { plan.panel_groups = std::min(panels, plan.panel_groups * missing()); };
   if (plan.n > 288 && weight_bytes > *m * plan.k * 4 / 2) {
     split_panels();
     split_rows();
@@ -70,10 +63,9 @@ Plan make_plan(const Product& p, const TargetInfo& target) {
   if (plan.k * 4 % 4096 == 0) demand.most_positions = 8;
   const TileChoice tile = choose_tile(demand, target);
   plan.rows = tile.positions;
-  plan.vectors = tile.vectors;
-  plan.panels = (demand.vectors + plan.vectors - 1) / plan.vectors;
+  plan.panels = {plan.n, tile.vectors, plan.lanes};
   if (!p.transposed_b) plan.weights.order = {1, 0};
-  plan.weights.blocks = {{p.transposed_b ? 0 : 1, plan.vectors * plan.lanes}};
+  plan.weights.blocks = {{p.transposed_b ? 0 : 1, static_cast<int>(plan.panels.width())}};
   plan.k_block = plan.k;
   // A long sum in one go would read the rows from beyond L2 again for every panel.
   const int64_t rows = p.m.as_const().value_or(128);
@@ -81,10 +73,7 @@ Plan make_plan(const Product& p, const TargetInfo& target) {
     const int64_t blocks = (plan.k + 767) / 768;
     plan.k_block = ((plan.k + blocks - 1) / blocks + 15) / 16 * 16;
   }
-  int64_t lead = 1;
-  for (int a = 0; a + 1 < p.c.rank(); ++a)
-    if (a != p.row_axis) lead *= p.c.shape[static_cast<size_t>(a)].as_const().value_or(1);
-  choose_tasks(plan, std::max<int64_t>(lead, 1), target);
+  choose_tasks(plan, std::max<int64_t>(leading_extent(p), 1), target);
   return plan;
 }
 
@@ -102,28 +91,20 @@ class MatMulPacked {
         blocks_((plan_.k + plan.k_block - 1) / plan.k_block) {}
 
   void emit() {
-    m_ = c_.dim(p_.m);
     const Expr groups(plan_.panel_groups);
-    const Expr tiles = kernel::ceildiv(m_, Expr(plan_.rows));
-    const Expr chunks = plan_.row_chunks ? Expr(plan_.row_chunks) : kernel::ceildiv(tiles, Expr(kSymbolicTiles));
-    Expr lead(1);
-    for (int a = 0; a + 1 < p_.c.rank(); ++a)
-      if (a != p_.row_axis) lead = lead * c_.dim(p_.c.shape[static_cast<size_t>(a)]);
-    b_.phase(lead * chunks * groups, [&](Expr task) {
+    const Expr tiles = kernel::ceildiv(c_.dim(p_.m), Expr(plan_.rows));
+    const Expr chunks = part_count(plan_.row_chunks, tiles);
+    b_.phase(leading_extent(c_, p_) * chunks * groups, [&](Expr task) {
       const Expr group = b_.let("group", task % groups);
       const Expr chunk = b_.let("chunk", kernel::floordiv(task, groups) % chunks);
-      split_lead(b_.let("lead", kernel::floordiv(task, groups * chunks)));
-      if (plan_.row_chunks) {
-        tile_begin_ = b_.let("tile_begin", part_begin(chunk, plan_.row_chunks, tiles));
-        tile_end_ = b_.let("tile_end", part_begin(chunk + Expr(1), plan_.row_chunks, tiles));
-      } else {
-        tile_begin_ = b_.let("tile_begin", chunk * Expr(kSymbolicTiles));
-        tile_end_ = b_.let("tile_end", kernel::min(tiles, tile_begin_ + Expr(kSymbolicTiles)));
-      }
-      panel_begin_ = b_.let("panel_begin", part_begin(group, plan_.panel_groups, Expr(plan_.panels)));
-      const Expr panel_end = b_.let("panel_end", part_begin(group + Expr(1), plan_.panel_groups, Expr(plan_.panels)));
+      index_ = split_leading(c_, p_, b_.let("lead", kernel::floordiv(task, groups * chunks)));
+      std::tie(tile_begin_, tile_end_) = part_of(b_, "tile", chunk, plan_.row_chunks, tiles);
+      Expr panel_end;
+      std::tie(panel_begin_, panel_end) = part_of(b_, "panel", group, plan_.panel_groups, Expr(plan_.panels.count()));
       const auto panels = [&] {
-        b_.loop("panel", panel_begin_, panel_end, LoopKind::serial, [&](Expr panel) { emit_panel(panel); });
+        b_.loop("panel", panel_begin_, panel_end, LoopKind::serial, [&](Expr index) {
+          emit_panel(b_, plan_.panels, index, [&](const Panel& panel) { emit_tiles(panel); });
+        });
       };
       if (blocks_ == 1) {
         k_begin_ = Expr(0), k_end_ = Expr(plan_.k);
@@ -131,11 +112,11 @@ class MatMulPacked {
       }
       const int64_t chunk_tiles =
           plan_.row_chunks ? ((p_.m.value() + plan_.rows - 1) / plan_.rows + plan_.row_chunks - 1) / plan_.row_chunks
-                           : kSymbolicTiles;
-      const int64_t group_panels = (plan_.panels + plan_.panel_groups - 1) / plan_.panel_groups;
-      partial_ = b_.alloc("partial", {DType::f32},
-                          {Expr(group_panels), Expr(chunk_tiles), Expr(plan_.rows * plan_.vectors * plan_.lanes)},
-                          Space::scratch);
+                           : kSymbolicPart;
+      const int64_t group_panels = (plan_.panels.count() + plan_.panel_groups - 1) / plan_.panel_groups;
+      partial_ =
+          b_.alloc("partial", {DType::f32},
+                   {Expr(group_panels), Expr(chunk_tiles), Expr(plan_.rows * plan_.panels.width())}, Space::scratch);
       b_.loop("k_block", Expr(blocks_), [&](Expr block) {
         block_ = block;
         k_begin_ = b_.let("k_begin", block * Expr(plan_.k_block));
@@ -146,67 +127,29 @@ class MatMulPacked {
   }
 
  private:
-  void split_lead(Expr lead) {
-    index_.assign(static_cast<size_t>(p_.c.rank()), Expr(0));
-    int outermost = -1;
-    for (int a = 0; a + 1 < p_.c.rank() && outermost < 0; ++a)
-      if (a != p_.row_axis) outermost = a;
-    for (int a = p_.c.rank() - 2; a >= 0; --a) {
-      if (a == p_.row_axis || p_.c.shape[static_cast<size_t>(a)].as_const() == 1) continue;
-      const Expr extent = c_.dim(p_.c.shape[static_cast<size_t>(a)]);
-      index_[static_cast<size_t>(a)] = b_.let("i", a == outermost ? lead : lead % extent);
-      if (a != outermost) lead = kernel::floordiv(lead, extent);
-    }
-  }
-
-  void emit_panel(Expr panel) {
+  void emit_tiles(const Panel& panel) {
     panel_ = panel;
-    const int64_t width = int64_t{plan_.vectors} * plan_.lanes;
-    const int64_t full = plan_.n / width, rest = plan_.n % width;
-    const int rest_vectors = static_cast<int>((rest + plan_.lanes - 1) / plan_.lanes);
-    const int rest_lanes = static_cast<int>(plan_.n % plan_.lanes);
-    if (rest == 0) return emit_tiles(plan_.vectors, 0);
-    if (full == 0) return emit_tiles(rest_vectors, rest_lanes);
-    b_.branch(panel < Expr(full), [&] { emit_tiles(plan_.vectors, 0); }, [&] { emit_tiles(rest_vectors, rest_lanes); });
-  }
-
-  void emit_tiles(int vectors, int last_lanes) {
-    vectors_ = vectors;
-    last_mask_ = last_lanes ? kernel::lane_mask(Expr(0), Expr(last_lanes), plan_.lanes) : Expr();
     plan_prefetch();
     b_.loop("tile", tile_begin_, tile_end_, LoopKind::serial, [&](Expr tile) {
       tile_ = tile;
-      const Expr row = b_.let("row", tile * Expr(plan_.rows));
-      const auto m = p_.m.as_const();
-      if (m && *m % plan_.rows == 0) return emit_tile(row, plan_.rows, Expr(0));
-      if (m && *m < plan_.rows) return emit_tile(row, static_cast<int>(*m), Expr(0));
-      b_.branch(
-          row + Expr(plan_.rows) <= m_, [&] { emit_tile(row, plan_.rows, Expr(0)); },
-          [&] {
-            if (m) return emit_tile(row, static_cast<int>(*m % plan_.rows), Expr(0));
-            for (int rows : remainder_ladder(plan_.rows)) {
-              const Expr rest = m_ - row;
-              // The bits of the rest, highest first, say which tiles cover it.
-              const Expr before = rest - rest % Expr(2 * rows);
-              b_.branch(rest % Expr(2 * rows) >= Expr(rows), [&] { emit_tile(row + before, rows, before); });
-            }
-          });
+      cover_row_tile(c_, p_, plan_.rows, tile,
+                     [&](const Expr& row, int rows, const Expr& before) { emit_tile(row, rows, before); });
     });
   }
 
   /// `slot`: the tile's first row within its full tile, where its sums wait.
   void emit_tile(const Expr& row, int rows, const Expr& slot) {
-    RegisterTile acc(b_, 1, rows, vectors_, plan_.lanes);
-    const int unroll = unroll_factor(plan_.k, std::clamp(160 / (rows * vectors_), 1, 8));
+    RegisterTile acc(b_, 1, rows, panel_.vectors, plan_.lanes);
+    const int unroll = unroll_factor(plan_.k, std::clamp(160 / (rows * panel_.vectors), 1, 8));
     const auto waiting = [&](int x, int v) {
-      return std::vector<Expr>{panel_ - panel_begin_, tile_ - tile_begin_,
-                               ((slot + Expr(x)) * Expr(plan_.vectors) + Expr(v)) * Expr(plan_.lanes)};
+      return std::vector<Expr>{panel_.index - panel_begin_, tile_ - tile_begin_,
+                               ((slot + Expr(x)) * Expr(plan_.panels.vectors) + Expr(v)) * Expr(plan_.lanes)};
     };
     acc.fill({});
     if (blocks_ > 1)
       b_.branch(block_ > Expr(0), [&] {
         for (int x = 0; x < rows; ++x)
-          for (int v = 0; v < vectors_; ++v) acc.set(0, x, v, kernel::load(partial_, waiting(x, v), plan_.lanes));
+          for (int v = 0; v < panel_.vectors; ++v) acc.set(0, x, v, kernel::load(partial_, waiting(x, v), plan_.lanes));
       });
     b_.loop(
         "k", k_begin_, k_end_, LoopKind::serial,
@@ -214,10 +157,10 @@ class MatMulPacked {
           for (int u = 0; u < unroll; ++u) {
             const Expr k = k0 + Expr(u);
             std::vector<Expr> weights;
-            for (int v = 0; v < vectors_; ++v)
-              weights.push_back(b_.let("w", kernel::load(w_, {panel_, k, Expr(v * plan_.lanes)}, plan_.lanes)));
-            for (int i = 0; i < lines_per_step_; ++i)
-              b_.prefetch(w_, {panel_ + Expr(1), k, prefetch_at() + Expr(16 * i)}, 2);
+            for (int v = 0; v < panel_.vectors; ++v)
+              weights.push_back(b_.let("w", kernel::load(w_, {panel_.index, k, Expr(v * plan_.lanes)}, plan_.lanes)));
+            for (int i = 0; i < prefetch_.lines_per_step; ++i)
+              b_.prefetch(w_, {panel_.index + Expr(1), k, prefetch_.at(tile_ - tile_begin_, i)}, 2);
             for (int x = 0; x < rows; ++x) {
               std::vector<Expr> index = index_;
               index[static_cast<size_t>(p_.row_axis)] = row + Expr(x);
@@ -231,30 +174,21 @@ class MatMulPacked {
       acc.finish(c_, [&](Expr, Expr x, int v) {
         std::vector<Expr> index = index_;
         index[static_cast<size_t>(p_.row_axis)] = row + x;
-        index.back() = (panel_ * Expr(plan_.vectors) + Expr(v)) * Expr(plan_.lanes);
-        return Coords{index, p_.c.rank() - 1, plan_.lanes, v + 1 == vectors_ ? last_mask_ : Expr()};
+        index.back() = panel_.channel(v);
+        return Coords{index, p_.c.rank() - 1, plan_.lanes, panel_.mask(v)};
       });
     };
     if (blocks_ == 1) return finish();
     b_.branch(block_ == Expr(blocks_ - 1), finish, [&] {
       for (int x = 0; x < rows; ++x)
-        for (int v = 0; v < vectors_; ++v) b_.store(partial_, waiting(x, v), acc.get(0, x, v));
+        for (int v = 0; v < panel_.vectors; ++v) b_.store(partial_, waiting(x, v), acc.get(0, x, v));
     });
   }
 
-  /// The next weight panel goes to L2 while this one is used, one cache line per step and row tile.
   void plan_prefetch() {
-    lines_per_step_ = 0;
-    if (plan_.panels < 2 || plan_.k * plan_.n * 4 < (128 << 10)) return;
-    const int64_t lines = std::max<int64_t>(1, int64_t{plan_.vectors} * plan_.lanes / 16);
-    int64_t tiles = kSymbolicTiles;
-    if (plan_.row_chunks) tiles = std::max<int64_t>(1, (p_.m.value() + plan_.rows - 1) / plan_.rows / plan_.row_chunks);
-    lines_per_step_ = static_cast<int>((lines + tiles - 1) / tiles);
-    prefetch_steps_ = (lines + lines_per_step_ - 1) / lines_per_step_;
-  }
-  Expr prefetch_at() const {
-    if (prefetch_steps_ == 1) return Expr(0);
-    return kernel::min(tile_ - tile_begin_, Expr(prefetch_steps_ - 1)) * Expr(16 * lines_per_step_);
+    std::optional<int64_t> tiles;  // per task
+    if (plan_.row_chunks) tiles = (p_.m.value() + plan_.rows - 1) / plan_.rows / plan_.row_chunks;
+    prefetch_ = {plan_.panels.count(), plan_.k * plan_.n * 4, plan_.panels.width(), tiles};
   }
 
   LowerContext& c_;
@@ -263,10 +197,10 @@ class MatMulPacked {
   const Product& p_;
   Buffer a_, w_, partial_;
   int64_t blocks_;
-  Expr m_, tile_begin_, tile_end_, panel_begin_, panel_, tile_, block_, k_begin_, k_end_, last_mask_;
-  std::vector<Expr> index_;
-  int vectors_ = 1, lines_per_step_ = 0;
-  int64_t prefetch_steps_ = 1;
+  Expr tile_begin_, tile_end_, panel_begin_, tile_, block_, k_begin_, k_end_;
+  std::vector<Expr> index_;  ///< of the leading axes
+  Panel panel_;
+  PanelPrefetch prefetch_;
 };
 
 std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& target) {

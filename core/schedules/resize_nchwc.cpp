@@ -5,11 +5,6 @@
 
 namespace cuvil::schedules {
 
-using kernel::Expr;
-using kernel::LoopKind;
-using ops::Coords;
-using ops::LowerContext;
-
 namespace {
 
 /// The whole number of outputs per input along an image axis, if there is one.
@@ -32,11 +27,9 @@ std::optional<std::string> refuse(const ops::Group& group, const TargetInfo& tar
   const ir::Node& node = *group.anchor;
   const ir::Type &x = node.input(0)->type, &y = node.output()->type;
   if (node.attr<std::string>("mode") != "nearest" || !takes_floor(node)) return "not plain repetition of pixels";
-  const ir::Layout wanted = ir::Layout::nchwc(4, target.lanes_f32());
-  if (x.rank() != 4 || x.layout != wanted) return "the input is not blocked as " + wanted.str(4);
-  if (stored_type(group).layout != wanted) return "the output is not blocked as " + wanted.str(4);
+  if (x.rank() != 4) return "the image has rank " + std::to_string(x.rank()) + ", not 4";
   if (x.dtype != DType::f32) return "only f32 is scheduled";
-  if (!reads_memory(group, 0)) return "a producer is fused in front of it";
+  if (auto r = refuse_images(group, target)) return r;
   if (x.shape[0] != y.shape[0] || x.shape[1] != y.shape[1]) return "batch or channels change";
   const auto fh = factor_of(x.shape[2], y.shape[2]), fw = factor_of(x.shape[3], y.shape[3]);
   if (!fh || !fw) return "the factors are not whole numbers up to 8";

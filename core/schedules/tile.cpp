@@ -94,9 +94,20 @@ TileChoice choose_tile(const TileDemand& d, const TargetInfo& target) {
   return best;
 }
 
-Expr part_begin(const Expr& i, int64_t parts, const Expr& extent) {
-  if (parts == 1) return i * extent;
-  return kernel::floordiv(i * extent, Expr(parts));
+Expr part_count(int64_t parts, const Expr& extent) {
+  return parts ? Expr(parts) : kernel::ceildiv(extent, Expr(kSymbolicPart));
+}
+
+std::pair<Expr, Expr> part_of(Builder& b, const std::string& name, const Expr& i, int64_t parts, const Expr& extent) {
+  if (parts == 0) {
+    const Expr begin = b.let(name + "_begin", i * Expr(kSymbolicPart));
+    return {begin, b.let(name + "_end", kernel::min(extent, begin + Expr(kSymbolicPart)))};
+  }
+  const auto start = [&](const Expr& part) {
+    return parts == 1 ? part * extent : kernel::floordiv(part * extent, Expr(parts));
+  };
+  const Expr begin = b.let(name + "_begin", start(i));
+  return {begin, b.let(name + "_end", start(i + Expr(1)))};
 }
 
 std::vector<int> remainder_ladder(int width) {

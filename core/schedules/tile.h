@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/target_info.h"
@@ -61,8 +62,12 @@ struct TileChoice {
 /// The tile with the fewest cycles, the remainders of both directions counted. cycles is 0 if no tile fits.
 TileChoice choose_tile(const TileDemand& demand, const TargetInfo& target);
 
-/// Start of part i of `parts` nearly equal parts of `extent`; part i ends where i + 1 starts.
-kernel::Expr part_begin(const kernel::Expr& i, int64_t parts, const kernel::Expr& extent);
+/// How work is dealt out to tasks: `parts` nearly equal parts of `extent`; parts of kSymbolicPart if `parts` is 0.
+inline constexpr int64_t kSymbolicPart = 8;
+kernel::Expr part_count(int64_t parts, const kernel::Expr& extent);
+/// Part i: [first, second), as lets NAME_begin and NAME_end.
+std::pair<kernel::Expr, kernel::Expr> part_of(kernel::Builder& b, const std::string& name, const kernel::Expr& i,
+                                              int64_t parts, const kernel::Expr& extent);
 
 /// Widths to cover any remainder below `width`: the largest power of two below it, ..., 2, 1.
 std::vector<int> remainder_ladder(int width);
