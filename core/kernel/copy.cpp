@@ -10,6 +10,15 @@ Expr with_args(const Expr& e, std::vector<Expr> args) {
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
 
+Stmt with_bodies(const Stmt& s, const std::function<std::vector<Stmt>(const std::vector<Stmt>&)>& rewrite) {
+  if (s->body.empty() && s->otherwise.empty()) return s;
+  StmtNode n = *s;
+  n.body = rewrite(s->body);
+  n.otherwise = rewrite(s->otherwise);
+  const bool same = n.body == s->body && n.otherwise == s->otherwise;
+  return same ? s : std::make_shared<const StmtNode>(std::move(n));
+}
+
 bool allocates_scratch(const std::vector<Stmt>& statements) {
   return std::any_of(statements.begin(), statements.end(),
                      [](const Stmt& s) { return s->kind == StmtKind::alloc && s->buffer->space != Space::reg; });

@@ -1,6 +1,7 @@
 // Copying Kernel IR with replacements; private to the transforms.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace cuvil::kernel {
 
 /// `e` with other operands, of the same types as before; nothing is folded.
 Expr with_args(const Expr& e, std::vector<Expr> args);
+
+/// `s` with the statements in it rewritten; `s` itself if that changes nothing.
+Stmt with_bodies(const Stmt& s, const std::function<std::vector<Stmt>(const std::vector<Stmt>&)>& rewrite);
 
 /// Whether one of these statements (not of those in them) allocates memory that ends with the body: not reg.
 bool allocates_scratch(const std::vector<Stmt>& statements);

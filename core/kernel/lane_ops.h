@@ -97,6 +97,27 @@ LaneFn selection() {
   };
 }
 
+template <class T>
+struct Tag {
+  using type = T;
+};
+/// f(Tag<T>{}) for the type T of a float dtype; null for other dtypes.
+template <class F>
+LaneFn with_float(DType dtype, F f) {
+  switch (dtype) {
+    case DType::f32:
+      return f(Tag<float>{});
+    case DType::f64:
+      return f(Tag<double>{});
+    case DType::f16:
+      return f(Tag<Half>{});
+    case DType::bf16:
+      return f(Tag<BFloat>{});
+    default:
+      return nullptr;
+  }
+}
+
 LaneFn float_function(Op op, DType dtype);
 LaneFn math_function(Op op, DType dtype);
 LaneFn integer_function(Op op, DType dtype);

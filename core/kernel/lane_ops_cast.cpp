@@ -1,5 +1,4 @@
 // Casts between all element types.
-#include "core/base/error.h"
 #include "core/kernel/lane_ops.h"
 
 namespace cuvil::kernel {
@@ -45,48 +44,37 @@ void convert_lanes(void* out, const void* a, const void*, const void*, int n) {
   for (int i = 0; i < n; ++i) o[i] = convert<To>(x[i]);
 }
 
-template <class T>
-struct Tag {
-  using type = T;
-};
 template <class F>
 LaneFn with_type(DType dtype, F f) {
   switch (dtype) {
-    case DType::f32:
-      return f(Tag<float>{});
-    case DType::f64:
-      return f(Tag<double>{});
-    case DType::f16:
-      return f(Tag<Half>{});
-    case DType::bf16:
-      return f(Tag<BFloat>{});
     case DType::i64:
-      return f(Tag<int64_t>{});
+      return f(lanes::Tag<int64_t>{});
     case DType::i32:
-      return f(Tag<int32_t>{});
+      return f(lanes::Tag<int32_t>{});
     case DType::i16:
-      return f(Tag<int16_t>{});
+      return f(lanes::Tag<int16_t>{});
     case DType::i8:
-      return f(Tag<int8_t>{});
+      return f(lanes::Tag<int8_t>{});
     case DType::u64:
-      return f(Tag<uint64_t>{});
+      return f(lanes::Tag<uint64_t>{});
     case DType::u32:
-      return f(Tag<uint32_t>{});
+      return f(lanes::Tag<uint32_t>{});
     case DType::u16:
-      return f(Tag<uint16_t>{});
+      return f(lanes::Tag<uint16_t>{});
     case DType::u8:
-      return f(Tag<uint8_t>{});
+      return f(lanes::Tag<uint8_t>{});
     case DType::boolean:
-      return f(Tag<Bool>{});
+      return f(lanes::Tag<Bool>{});
+    default:
+      return lanes::with_float(dtype, f);
   }
-  throw_internal("a cast between unknown types");
 }
 
 }  // namespace
 
 LaneFn cast_function(DType to, DType from) {
-  return with_type(to, [from]<class To>(Tag<To>) {
-    return with_type(from, []<class From>(Tag<From>) -> LaneFn { return convert_lanes<To, From>; });
+  return with_type(to, [from]<class To>(lanes::Tag<To>) {
+    return with_type(from, []<class From>(lanes::Tag<From>) -> LaneFn { return convert_lanes<To, From>; });
   });
 }
 

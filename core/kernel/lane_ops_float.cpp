@@ -89,18 +89,7 @@ LaneFn of(Op op) {
 }  // namespace
 
 LaneFn float_function(Op op, DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return of<float>(op);
-    case DType::f64:
-      return of<double>(op);
-    case DType::f16:
-      return of<Half>(op);
-    case DType::bf16:
-      return of<BFloat>(op);
-    default:
-      return nullptr;
-  }
+  return with_float(dtype, [op]<class T>(Tag<T>) { return of<T>(op); });
 }
 
 }  // namespace cuvil::kernel::lanes

@@ -17,14 +17,8 @@ class Unroller {
     for (const Stmt& s : statements) {
       if (s->kind == StmtKind::loop && s->loop == LoopKind::unroll) {
         copies(*s, r);
-      } else if (s->body.empty() && s->otherwise.empty()) {
-        r.push_back(s);
       } else {
-        StmtNode n = *s;
-        n.body = body(s->body);
-        n.otherwise = body(s->otherwise);
-        const bool same = n.body == s->body && n.otherwise == s->otherwise;
-        r.push_back(same ? s : std::make_shared<const StmtNode>(std::move(n)));
+        r.push_back(with_bodies(s, [&](const std::vector<Stmt>& inner) { return body(inner); }));
       }
     }
     return r;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/kernel/copy.h"
 #include "core/kernel/transform.h"
 #include "core/kernel/vector_body.h"
 
@@ -111,14 +112,8 @@ class Vectorizer {
         serial.loop = LoopKind::serial;
         serial.body = body(s->body);
         r.push_back(std::make_shared<const StmtNode>(std::move(serial)));
-      } else if (s->body.empty() && s->otherwise.empty()) {
-        r.push_back(s);
       } else {
-        StmtNode n = *s;
-        n.body = body(s->body);
-        n.otherwise = body(s->otherwise);
-        const bool same = n.body == s->body && n.otherwise == s->otherwise;
-        r.push_back(same ? s : std::make_shared<const StmtNode>(std::move(n)));
+        r.push_back(with_bodies(s, [&](const std::vector<Stmt>& inner) { return body(inner); }));
       }
     }
     return r;

@@ -10,20 +10,13 @@ namespace {
 using kernel::Expr;
 
 std::vector<ir::Type> infer_conv2d(const InferContext& c) {
-  need_rank(c, 0, 4);
-  need_rank(c, 1, 4);
-  same_dtype(c, 1);
+  check_conv(c);
   const Shape& x = c.in(0).shape;
   const Shape& w = c.in(1).shape;
-  if (!is_static(w)) c.fail("the weight's sizes must be known");
   const int64_t groups = c.node.attr<int64_t>("groups");
-  if (groups < 1) c.fail("groups must be positive");
   if (w[0].value() % groups != 0) c.fail("output channels are not a multiple of groups");
   c.require_equal(x[1], w[1] * Dim(groups), "channels of the input, and those that weight and groups ask for");
-  if (c.has_in(2)) {
-    same_dtype(c, 2);
-    if (c.in(2).shape != Shape{w[0]}) c.fail("the bias must have one value per output channel");
-  }
+  check_bias(c, w[0]);
   const Window window = window_of(c, Ints{w[2].value(), w[3].value()});
   return {{c.in(0).dtype, {x[0], w[0], window.out_size(c, x[2], 0), window.out_size(c, x[3], 1)}, {}}};
 }
@@ -42,10 +35,7 @@ void lower_conv2d(LowerContext& c) {
   Walk walk;
   walk.grain = std::max<int64_t>(64, 65536 / std::max<int64_t>(1, work));
   for_each(c, c.out_memory().type(), walk, [&](const Coords& at) {
-    Expr start = kernel::constant({acc_type, 1}, 0);
-    start = kernel::broadcast(start, at.lanes);
-    if (c.has_in(2)) start = kernel::cast({acc_type, 1}, c.load(2, channel_coords(at)));
-    Register acc(c.b(), "acc", start);
+    Register acc(c.b(), "acc", bias_at(c, at));
     // First input channel of the output channel's group: one for all lanes unless they span groups.
     Expr first = 0;
     if (groups > 1 && !depthwise) {

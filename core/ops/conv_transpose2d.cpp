@@ -10,20 +10,14 @@ namespace {
 using kernel::Expr;
 
 std::vector<ir::Type> infer_conv_transpose(const InferContext& c) {
-  need_rank(c, 0, 4);
-  need_rank(c, 1, 4);
-  same_dtype(c, 1);
+  check_conv(c);
   const Shape& x = c.in(0).shape;
   const Shape& w = c.in(1).shape;
-  if (!is_static(w)) c.fail("the weight's sizes must be known");
   const int64_t groups = c.node.attr<int64_t>("groups");
-  if (groups < 1 || w[0].value() % groups != 0) c.fail("input channels are not a multiple of groups");
+  if (w[0].value() % groups != 0) c.fail("input channels are not a multiple of groups");
   if (x[1] != w[0]) c.fail("the input has " + x[1].str() + " channels, the weight asks for " + w[0].str());
   const Dim channels = w[1] * Dim(groups);
-  if (c.has_in(2)) {
-    same_dtype(c, 2);
-    if (c.in(2).shape != Shape{channels}) c.fail("the bias must have one value per output channel");
-  }
+  check_bias(c, channels);
   const Window window = window_of(c, Ints{w[2].value(), w[3].value()});
   const Ints& extra = c.node.attr<Ints>("output_padding");
   if (extra.size() != 2 || extra[0] < 0 || extra[1] < 0) c.fail("output_padding needs two numbers, not negative");
@@ -62,9 +56,7 @@ void lower_conv_transpose(LowerContext& c) {
   Walk walk;
   walk.grain = std::max<int64_t>(64, 65536 / std::max<int64_t>(1, in_per_group * window.kernel[0] * window.kernel[1]));
   for_each(c, c.out_memory().type(), walk, [&](const Coords& at) {
-    Expr start = kernel::broadcast(kernel::constant({acc_type, 1}, 0), at.lanes);
-    if (c.has_in(2)) start = kernel::cast({acc_type, 1}, c.load(2, channel_coords(at)));
-    Register acc(c.b(), "acc", start);
+    Register acc(c.b(), "acc", bias_at(c, at));
     const bool shared = groups == 1 || at.axis != 1 || out_per_group % at.lanes == 0;
     const Expr group = groups == 1 ? Expr(0) : kernel::floordiv(shared ? at.index[1] : at.at(1), Expr(out_per_group));
     c.b().loop("ky", Expr(window.kernel[0]), [&](Expr ky) {

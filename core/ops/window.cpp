@@ -53,6 +53,26 @@ void Window::for_each_tap(LowerContext& c, const Coords& at, const Dim& h, const
   });
 }
 
+void check_conv(const InferContext& c) {
+  need_rank(c, 0, 4);
+  need_rank(c, 1, 4);
+  same_dtype(c, 1);
+  if (!is_static(c.in(1).shape)) c.fail("the weight's sizes must be known");
+  if (c.node.attr<int64_t>("groups") < 1) c.fail("groups must be positive");
+}
+
+void check_bias(const InferContext& c, const Dim& channels) {
+  if (!c.has_in(2)) return;
+  same_dtype(c, 2);
+  if (c.in(2).shape != Shape{channels}) c.fail("the bias must have one value per output channel");
+}
+
+Expr bias_at(LowerContext& c, const Coords& at) {
+  const kernel::Type type{accumulator_type(c.in_type(0).dtype), 1};
+  if (c.has_in(2)) return kernel::cast(type, c.load(2, channel_coords(at)));
+  return kernel::broadcast(kernel::constant(type, 0), at.lanes);
+}
+
 Coords channel_coords(const Coords& at) {
   Coords c = at;
   c.index = {at.index[1]};

@@ -33,6 +33,13 @@ struct Window {
 /// Checks lengths and signs of a node's window attributes.
 Window window_of(const InferContext& c, Ints kernel);
 
+/// Checks image, weight and groups of a convolution, plain or transposed; the weight's sizes are then known.
+void check_conv(const InferContext& c);
+/// Checks the bias, input 2, if there is one.
+void check_bias(const InferContext& c, const Dim& channels);
+/// What an output's sum starts from: its channel's bias, input 2, or 0, as accumulator_type() of input 0.
+kernel::Expr bias_at(LowerContext& c, const Coords& at);
+
 /// Position [channel] of a vector like the bias, from an image's coordinates.
 Coords channel_coords(const Coords& at);
 /// What sums of this type are kept in: f32 for f16 and bf16.
