@@ -22,7 +22,7 @@ class Serializer {
  public:
   explicit Serializer(const plan::Plan& plan) : plan_(plan) {}
 
-  std::vector<uint8_t> run() {
+  std::vector<uint8_t> run(ConstantHashes hashes) {
     for (size_t i = 0; i < plan_.symbols.size(); ++i) symbol_numbers_[plan_.symbols[i].name] = i;
     for (const plan::Symbol& s : plan_.symbols) add_symbol(s);
     for (const plan::Port& p : plan_.inputs) add_port(p, out_.inputs);
@@ -31,7 +31,7 @@ class Serializer {
     for (const ir::Tensor& t : plan_.constants) {
       auto& c = append(out_.constants);
       c.bytes = static_cast<uint64_t>(t.bytes());
-      c.hash = xxh64(t.raw(), c.bytes);
+      c.hash = hashes == ConstantHashes::computed ? xxh64(t.raw(), c.bytes) : 0;
     }
     for (const kernel::Kernel& k : plan_.kernels) {
       auto& kernel = append(out_.kernels);
@@ -251,14 +251,14 @@ class Serializer {
 
 }  // namespace
 
-std::vector<uint8_t> serialize(const plan::Plan& plan) { return Serializer(plan).run(); }
+std::vector<uint8_t> serialize(const plan::Plan& plan, ConstantHashes hashes) { return Serializer(plan).run(hashes); }
 
 Variant make_variant(const plan::Plan& plan, const TargetInfo& target, std::vector<uint8_t> code) {
   Variant variant;
   variant.name = target.name;
   variant.arch = target.arch == Arch::aarch64 ? CUVIL_ARCH_AARCH64 : CUVIL_ARCH_X86_64;
   variant.features = target.features;
-  variant.program = serialize(plan);
+  variant.program = serialize(plan, ConstantHashes::computed);
   variant.code = std::move(code);
   for (const ir::Tensor& t : plan.constants) variant.constants.emplace_back(t.raw(), static_cast<size_t>(t.bytes()));
   return variant;

@@ -65,7 +65,7 @@ cuvil_model* make_model(const plan::Plan& plan, std::unique_ptr<backends::Kernel
     code->constants.push_back(aligned(t));
     code->pointers.push_back(code->constants.back().raw());
   }
-  const std::vector<uint8_t> program = artifact::serialize(plan);
+  const std::vector<uint8_t> program = artifact::serialize(plan, artifact::ConstantHashes::unknown);
   runtime::ProgramSource source;
   source.program = program.data();
   source.program_bytes = program.size();

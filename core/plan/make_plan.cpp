@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/abi/hash.h"
 #include "core/ops/builder.h"
 #include "core/ops/lower.h"
 #include "core/ops/op.h"
@@ -31,6 +32,13 @@ std::string kernel_name(const ir::Node& node, size_t index) {
 
 /// What people read: the user's names of the group's values.
 std::string step_name(const ir::Node& node) { return node.output()->name; }
+
+/// The same for equal tensors. Of size and both ends only: weights are not read from disk to plan.
+uint64_t fingerprint(const ir::Tensor& tensor) {
+  constexpr size_t kEnd = 4096;
+  const auto bytes = static_cast<size_t>(tensor.bytes()), part = std::min(bytes, kEnd);
+  return xxh64(tensor.raw() + (bytes - part), part, xxh64(tensor.raw(), part, bytes));
+}
 
 class Planner {
  public:
@@ -174,10 +182,12 @@ class Planner {
   }
 
   int add_constant(const ir::Tensor& tensor) {
-    for (size_t i = 0; i < plan_.constants.size(); ++i)
-      if (ir::equal(plan_.constants[i], tensor)) return static_cast<int>(i);
+    std::vector<int>& alike = constants_alike_[fingerprint(tensor)];
+    for (int i : alike)
+      if (ir::equal(plan_.constants[i], tensor)) return i;
+    alike.push_back(static_cast<int>(plan_.constants.size()));
     plan_.constants.push_back(tensor);
-    return static_cast<int>(plan_.constants.size()) - 1;
+    return alike.back();
   }
 
   void add_arguments(const ir::Node& node, Step& step) {
@@ -259,7 +269,8 @@ class Planner {
   const TargetInfo& target_;
   Plan plan_;
   std::map<const ir::Value*, int> buffer_of_;
-  std::set<const ir::Value*> results_;  ///< values whose memory a graph output is
+  std::map<uint64_t, std::vector<int>> constants_alike_;  ///< by fingerprint()
+  std::set<const ir::Value*> results_;                    ///< values whose memory a graph output is
 };
 
 }  // namespace
