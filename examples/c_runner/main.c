@@ -1,15 +1,33 @@
-/*
- * Runs a .cvl from C:  c_runner MODEL.cvl [--threads N] [--runs N] [SYMBOL=SIZE ...] [INPUT.bin ...]
- * Inputs are raw files of the elements; an input without a file gets pseudo-random numbers. A dimension that the model
- * leaves open is 1 unless SYMBOL=SIZE says otherwise. Prints the time from open to the first output, and the median of
- * further runs.
- */
+/* Runs a .cvl from C. Prints the time from open to the first output, and the median of further runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cuvil/runtime.h"
+
+static const char kHelp[] =
+    "usage: c_runner MODEL.cvl [--threads N] [--runs N] [SYMBOL=SIZE ...] [INPUT.bin ...]\n"
+    "\n"
+    "  --threads N   threads to run on; 0, the default: CUVIL_NUM_THREADS, or all that this process may use\n"
+    "  --runs N      timed runs after the first; default 20\n"
+    "  SYMBOL=SIZE   size of a dimension that the model leaves open; 1 unless given\n"
+    "  INPUT.bin     raw file of an input's elements, in the model's order; without one, pseudo-random numbers\n"
+    "  --help        this text\n";
+
+static int usage_error(const char* what, const char* word) {
+  fprintf(stderr, "c_runner: %s%s\n\n%s", what, word, kHelp);
+  return 2;
+}
+
+/* Reads a whole number that is not negative; 0 if the word is none. */
+static int read_count(const char* word, int* count) {
+  char* end;
+  const long value = strtol(word, &end, 10);
+  if (end == word || *end || value < 0 || value > 1000000) return 0;
+  *count = (int)value;
+  return 1;
+}
 
 static double now_ms(void) {
   struct timespec t;
@@ -68,24 +86,34 @@ int main(int argc, char** argv) {
   int threads = 0, runs = 20;
   size_t file_count = 0;
   for (int i = 1; i < argc; ++i) {
-    if (!strcmp(argv[i], "--threads") && i + 1 < argc)
-      threads = atoi(argv[++i]);
-    else if (!strcmp(argv[i], "--runs") && i + 1 < argc)
-      runs = atoi(argv[++i]);
-    else if (!path)
-      path = argv[i];
-    else if (!strchr(argv[i], '=') && file_count < 64)
-      files[file_count++] = argv[i];
+    const char* word = argv[i];
+    int* count = !strcmp(word, "--threads") ? &threads : !strcmp(word, "--runs") ? &runs : NULL;
+    if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+      fputs(kHelp, stdout);
+      return 0;
+    }
+    if (count) {
+      if (++i == argc || !read_count(argv[i], count)) return usage_error("a number belongs after ", word);
+    } else if (word[0] == '-') {
+      return usage_error("unknown option ", word);
+    } else if (!path) {
+      path = word;
+    } else if (strchr(word, '=')) {
+      /* size_of() reads it */
+    } else if (file_count < 64) {
+      files[file_count++] = word;
+    } else {
+      return usage_error("too many inputs: ", word);
+    }
   }
-  if (!path || runs < 0) {
-    fprintf(stderr, "usage: c_runner MODEL.cvl [--threads N] [--runs N] [SYMBOL=SIZE ...] [INPUT.bin ...]\n");
-    return 2;
-  }
+  if (!path) return usage_error("which MODEL.cvl?", "");
 
   double start = now_ms(), spent = 0; /* making up inputs does not count */
   cuvil_model* model;
   cuvil_context* context;
   check(cuvil_open_file(path, NULL, &model));
+  if (file_count > cuvil_input_count(model))
+    return usage_error("more inputs than the model has: ", files[file_count - 1]);
   check(cuvil_context_create(model, threads, &context));
   const double opened = now_ms() - start;
 

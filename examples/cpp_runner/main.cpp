@@ -1,7 +1,4 @@
-// Runs a .cvl from C++:
-//   cpp_runner MODEL.cvl [--input NAME=FILE.npy ...] [--output FILE.npy] [--repeat N] [--threads N]
-// Inputs come from .npy files (little-endian f32 in C order) or are random f32; open dimensions are then 1. Writes the
-// first output, and prints the time from open to it and the median of N further runs.
+// Runs a .cvl from C++: inputs from .npy files, the first output to one, and the time it takes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +13,21 @@
 #include "cuvil/cuvil.hpp"
 
 namespace {
+
+constexpr char kHelp[] =
+    R"(usage: cpp_runner MODEL.cvl [--input NAME=FILE.npy ...] [--output FILE.npy] [--repeat N] [--threads N]
+
+  --input NAME=FILE.npy   an input: little-endian f32 in C order; without one it is random f32, open dimensions 1
+  --output FILE.npy       write the first output there
+  --repeat N              timed runs after the first; default 20
+  --threads N             threads to run on; 0, the default: CUVIL_NUM_THREADS, or all that this process may use
+  --help                  this text
+)";
+
+/// Arguments that cannot be understood.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct Array {
   std::vector<float> values;
@@ -85,32 +97,39 @@ struct Options {
   std::string model, output;
   std::map<std::string, std::string> inputs;
   int repeat = 20, threads = 0;
+  bool help = false;
 };
+
+int read_count(const std::string& option, const std::string& word) {
+  if (word.empty() || word.size() > 6 || word.find_first_not_of("0123456789") != std::string::npos)
+    throw UsageError("a number belongs after " + option);
+  return std::stoi(word);
+}
 
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool takes_value = word == "--input" || word == "--output" || word == "--repeat" || word == "--threads";
-    if (takes_value && i + 1 == argc) throw std::runtime_error(word + " needs a value");
+    if (takes_value && i + 1 == argc) throw UsageError(word + " needs a value");
     const std::string value = takes_value ? argv[++i] : "";
     const size_t equals = value.find('=');
-    if (word == "--output")
+    if (word == "--help" || word == "-h")
+      options.help = true;
+    else if (word == "--output")
       options.output = value;
     else if (word == "--repeat")
-      options.repeat = std::max(0, std::stoi(value));
+      options.repeat = read_count(word, value);
     else if (word == "--threads")
-      options.threads = std::stoi(value);
+      options.threads = read_count(word, value);
     else if (word == "--input" && equals != std::string::npos)
       options.inputs[value.substr(0, equals)] = value.substr(equals + 1);
     else if (options.model.empty() && !takes_value && word[0] != '-')
       options.model = word;
     else
-      throw std::runtime_error("cannot read '" + word + "'");
+      throw UsageError("cannot understand '" + word + (takes_value ? " " + value : "") + "'");
   }
-  if (options.model.empty())
-    throw std::runtime_error(
-        "usage: cpp_runner MODEL.cvl [--input NAME=FILE.npy ...] [--output FILE.npy] [--repeat N] [--threads N]");
+  if (options.model.empty() && !options.help) throw UsageError("which MODEL.cvl?");
   return options;
 }
 
@@ -160,8 +179,15 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  run(parse(argc, argv));
+  const Options options = parse(argc, argv);
+  if (options.help)
+    std::fputs(kHelp, stdout);
+  else
+    run(options);
   return 0;
+} catch (const UsageError& error) {
+  std::fprintf(stderr, "cpp_runner: %s\n\n%s", error.what(), kHelp);
+  return 2;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;
