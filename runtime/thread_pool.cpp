@@ -237,7 +237,7 @@ void start_worker() {
 
 Team* begin_team(int threads) {
   if (threads > kMaxThreads) threads = kMaxThreads;
-  const int limit = threads > available_cpus() ? threads : available_cpus();
+  const int limit = threads > default_threads() ? threads : default_threads();
   pthread_mutex_lock(&lock);
   ++callers;
   int want = limit - callers - (worker_count - idle_count);

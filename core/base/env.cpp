@@ -1,5 +1,6 @@
 #include "core/base/env.h"
 
+#include <charconv>
 #include <cstdlib>
 
 #include "core/base/error.h"
@@ -27,6 +28,18 @@ std::optional<std::string> get(std::string_view name) {
     return std::string(value);
   }
   throw_internal("environment variable " + std::string(name) + " is not in the table of core/base/env.cpp");
+}
+
+std::optional<int64_t> number(std::string_view name, int64_t least, int64_t most) {
+  const std::optional<std::string> text = get(name);
+  if (!text) return std::nullopt;
+  int64_t value = 0;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || stop != end || value < least || value > most)
+    throw_unsupported(std::string(name) + " is '" + *text + "'; it must be a number from " + std::to_string(least) +
+                      " to " + std::to_string(most));
+  return value;
 }
 
 std::string cache_folder() {

@@ -1,11 +1,10 @@
 #include "core/base/target_info.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
+#include "core/abi/available_cpus.h"
 #include "core/abi/cpu_features.h"
 #include "core/base/error.h"
 
@@ -97,13 +96,6 @@ void read_cache_sizes(TargetInfo& t) {
   }
 }
 
-int affinity_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
-
 [[noreturn]] void throw_target_error(const std::string& message) { throw Error(CUVIL_TARGET_ERROR, message); }
 
 }  // namespace
@@ -122,7 +114,7 @@ TargetInfo TargetInfo::host() {
   TargetInfo t = from_features(arm ? Arch::aarch64 : Arch::x86_64, features | (arm ? kNeon : 0));
   t.name = "host";
   read_cache_sizes(t);
-  t.cores = affinity_cores();
+  t.cores = available_cpus();
   return t;
 }
 

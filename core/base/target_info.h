@@ -24,7 +24,7 @@ struct TargetInfo {
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 8 << 20;
-  int cores = 1;  ///< of the host, by this process's affinity; 1 for a named target
+  int cores = 1;  ///< of the host that affinity and control groups leave to this process; 1 for a named target
 
   int lanes_f32() const { return vector_bytes / 4; }
   bool has(int feature) const { return (features >> feature) & 1; }

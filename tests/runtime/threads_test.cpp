@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/abi/available_cpus.h"
 #include "runtime/thread_count.h"
 #include "runtime/thread_pool.h"
 #include "tests/runtime/program_builder.h"
@@ -211,12 +212,12 @@ TEST(Pool, ManyCallersAtOnce) {
 // ---- how many threads
 
 TEST(ThreadCount, CpuLists) {
-  EXPECT_EQ(runtime::count_cpu_list("0-3,8,10-11\n"), 7);
-  EXPECT_EQ(runtime::count_cpu_list("0\n"), 1);
-  EXPECT_EQ(runtime::count_cpu_list(""), 0);
-  EXPECT_EQ(runtime::count_cpu_list("\n"), 0);
-  EXPECT_EQ(runtime::count_cpu_list("3-1"), 0);
-  EXPECT_EQ(runtime::count_cpu_list("a-b"), 0);
+  EXPECT_EQ(count_cpu_list("0-3,8,10-11\n"), 7);
+  EXPECT_EQ(count_cpu_list("0\n"), 1);
+  EXPECT_EQ(count_cpu_list(""), 0);
+  EXPECT_EQ(count_cpu_list("\n"), 0);
+  EXPECT_EQ(count_cpu_list("3-1"), 0);
+  EXPECT_EQ(count_cpu_list("a-b"), 0);
 }
 
 /// A folder that looks like / to the parsers.
@@ -229,7 +230,7 @@ class FakeRoot {
     std::ofstream(root_ / path) << text;
     return *this;
   }
-  int limit() const { return runtime::cgroup_cpu_limit(root_.c_str()); }
+  int limit() const { return cgroup_cpu_limit(root_.c_str()); }
 
  private:
   std::filesystem::path root_;

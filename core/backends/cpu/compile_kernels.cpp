@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <exception>
 #include <map>
 #include <numeric>
 #include <thread>
 
+#include "core/abi/available_cpus.h"
 #include "core/backends/cpu/build_id.h"
 #include "core/backends/cpu/canonical.h"
 #include "core/backends/cpu/codegen.h"
@@ -30,13 +30,8 @@ struct Job {
 };
 
 size_t thread_count(size_t jobs) {
-  size_t threads = std::max(1u, std::thread::hardware_concurrency());
-  if (const auto asked = env::get("CUVIL_COMPILE_THREADS")) {
-    const auto end = std::from_chars(asked->data(), asked->data() + asked->size(), threads);
-    if (end.ec != std::errc() || end.ptr != asked->data() + asked->size() || threads == 0 || threads > 1024)
-      throw_unsupported("CUVIL_COMPILE_THREADS is '" + *asked + "'; it must be a number from 1 to 1024");
-  }
-  return std::min(threads, jobs);
+  const int64_t asked = env::number("CUVIL_COMPILE_THREADS", 1, 1024).value_or(available_cpus());
+  return std::min(static_cast<size_t>(asked), jobs);
 }
 
 /// Each job once, the largest first; a worker has a target machine of its own.
