@@ -10,6 +10,7 @@ namespace cuvil::env {
 const Variable kVariables[] = {
     {"CUVIL_CACHE_DIR",
      "folder of the object cache; default $XDG_CACHE_HOME/cuvil or ~/.cache/cuvil; \"off\" disables it"},
+    {"CUVIL_CACHE_MB", "most MiB that the object cache may take; default 1024"},
     {"CUVIL_DUMP", "print the program after a step of the pipeline: after:STEP, or all"},
     {"CUVIL_DUMP_DIR", "folder that gets each kernel as Kernel IR, LLVM IR and assembly"},
     {"CUVIL_VERIFY", "1: verify the IR after every pass"},

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -194,6 +195,40 @@ TEST_F(Cache, AKeyNeverAnswersForAnother) {
   std::filesystem::copy_file(folder_.path() + "/own/" + cpu::ObjectCache::entry_name("one"),
                              folder_.path() + "/own/" + cpu::ObjectCache::entry_name("two"));
   EXPECT_FALSE(cache.find("two").has_value());
+}
+
+TEST_F(Cache, ABoundRemovesWhatIsUnusedForLongest) {
+  const std::string folder = folder_.path() + "/bounded";
+  const std::vector<uint8_t> object(1000);
+  const auto file = [&](const char* key) { return folder + "/" + cpu::ObjectCache::entry_name(key); };
+  const auto used_hours_ago = [](const std::string& path, int hours) {
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  const cpu::ObjectCache cache(folder, 4500);
+  for (const char* key : {"a", "b", "c", "d"}) cache.insert(key, object);
+  used_hours_ago(file("a"), 4), used_hours_ago(file("b"), 3), used_hours_ago(file("c"), 2),
+      used_hours_ago(file("d"), 1);
+  write_file(folder + "/.new-1-1", object.data(), object.size());  // of a process that was killed
+  used_hours_ago(folder + "/.new-1-1", 9);
+  ASSERT_TRUE(cache.find("a").has_value()) << "which makes it the one used last";
+  cache.insert("e", object);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/.new-1-1"));
+  EXPECT_TRUE(cache.find("a").has_value());
+  EXPECT_FALSE(cache.find("b").has_value());
+  EXPECT_FALSE(cache.find("c").has_value());
+  EXPECT_TRUE(cache.find("d").has_value());
+  EXPECT_TRUE(cache.find("e").has_value());
+
+  // Another process counts what is there already.
+  const cpu::ObjectCache other(folder, 4500);
+  other.insert("f", object);
+  EXPECT_TRUE(other.find("d").has_value()) << "there was room";
+}
+
+TEST_F(Cache, ABoundThatIsNoNumberIsRefused) {
+  ::setenv("CUVIL_CACHE_MB", "0", 1);
+  EXPECT_THROW(cpu::compile_kernels(kernels_, target_), Error);
+  ::unsetenv("CUVIL_CACHE_MB");
 }
 
 }  // namespace

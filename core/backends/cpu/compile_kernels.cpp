@@ -90,7 +90,7 @@ CompiledKernels compile_kernels(std::span<const kernel::Kernel> kernels, const T
     jobs.push_back(std::move(job));
   }
   if (!jobs.empty()) {
-    const ObjectCache cache(ObjectCache::default_folder());
+    const ObjectCache cache(ObjectCache::default_folder(), ObjectCache::default_most_bytes());
     run_jobs(jobs, result.objects, target, cache);
   }
   CompileStatistics& s = result.statistics;

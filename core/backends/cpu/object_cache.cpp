@@ -1,13 +1,17 @@
 #include "core/backends/cpu/object_cache.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <tuple>
 
 #include "core/abi/hash.h"
 #include "core/base/env.h"
@@ -72,11 +76,39 @@ EntryHeader header_of(std::string_view key, const std::vector<uint8_t>& object) 
   return h;
 }
 
+struct Entry {
+  struct timespec used;
+  std::string name;
+  int64_t bytes;
+};
+
+/// All files of the folder, those that a killed process left half written included.
+std::vector<Entry> entries_of(int folder) {
+  std::vector<Entry> entries;
+  const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
+  if (!list) {
+    if (fd >= 0) ::close(fd);
+    return entries;
+  }
+  while (const dirent* file = ::readdir(list.get())) {
+    struct stat s{};
+    if (::fstatat(folder, file->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode))
+      entries.push_back({s.st_mtim, file->d_name, static_cast<int64_t>(s.st_size)});
+  }
+  return entries;
+}
+
 }  // namespace
 
 std::string ObjectCache::default_folder() {
   const std::string folder = env::cache_folder();
   return folder.empty() ? folder : folder + "/objects";
+}
+
+int64_t ObjectCache::default_most_bytes() {
+  const auto mebibytes = env::number("CUVIL_CACHE_MB", 1, int64_t{1} << 30);
+  return mebibytes ? *mebibytes << 20 : kDefaultMostBytes;
 }
 
 std::string ObjectCache::entry_name(std::string_view key) {
@@ -86,7 +118,7 @@ std::string ObjectCache::entry_name(std::string_view key) {
   return name;
 }
 
-ObjectCache::ObjectCache(const std::string& folder) {
+ObjectCache::ObjectCache(const std::string& folder, int64_t most_bytes) : most_bytes_(most_bytes) {
   if (folder.empty()) return;
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
@@ -118,6 +150,7 @@ std::optional<std::vector<uint8_t>> ObjectCache::find(std::string_view key) cons
   if (!read_all(file.fd(), object.data(), object.size())) return std::nullopt;
   const EntryHeader expected = header_of(key, object);
   if (std::memcmp(&h, &expected, sizeof(h)) != 0) return std::nullopt;
+  ::futimens(file.fd(), nullptr);
   return object;
 } catch (...) {
   return std::nullopt;
@@ -134,9 +167,28 @@ void ObjectCache::insert(std::string_view key, const std::vector<uint8_t>& objec
     const EntryHeader h = header_of(key, object);
     written = write_all(file.fd(), &h, sizeof(h)) && write_all(file.fd(), object.data(), object.size());
   }
-  if (!written || ::renameat(folder_, temporary.c_str(), folder_, entry_name(key).c_str()) != 0)
+  if (!written || ::renameat(folder_, temporary.c_str(), folder_, entry_name(key).c_str()) != 0) {
     ::unlinkat(folder_, temporary.c_str(), 0);
+    return;
+  }
+  make_room(static_cast<int64_t>(sizeof(EntryHeader) + object.size()));
 } catch (...) {  // NOLINT: a cache that fails is no cache
+}
+
+void ObjectCache::make_room(int64_t added) const {
+  const std::lock_guard lock(mutex_);
+  if (used_bytes_ >= 0 && (used_bytes_ += added) <= most_bytes_) return;
+  // Counted anew: other processes write and remove, too.
+  std::vector<Entry> entries = entries_of(folder_);
+  used_bytes_ = 0;
+  for (const Entry& e : entries) used_bytes_ += e.bytes;
+  if (used_bytes_ <= most_bytes_) return;
+  const auto age = [](const Entry& e) { return std::tie(e.used.tv_sec, e.used.tv_nsec, e.name); };
+  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) { return age(a) < age(b); });
+  for (const Entry& e : entries) {
+    if (used_bytes_ <= most_bytes_ / 4 * 3) break;
+    if (::unlinkat(folder_, e.name.c_str(), 0) == 0) used_bytes_ -= e.bytes;
+  }
 }
 
 }  // namespace cuvil::backends::cpu
