@@ -20,6 +20,7 @@ std::vector<ir::Node*> prologue_of(ir::Node* reduction, const Grouping& grouping
     open.pop_back();
     ir::Node* n = v ? v->producer : nullptr;
     if (!n || grouping.taken(n) || !ops::def(*n).is(ops::kElementwise) || n->outputs.size() != 1) continue;
+    if (std::find(nodes.begin(), nodes.end(), n) != nodes.end()) continue;  // read twice by the same node
     if (v->type.shape != type.shape || v->type.layout != type.layout || !has_one_user(v, results)) continue;
     nodes.insert(nodes.begin(), n);
     for (ir::Value* in : n->inputs()) open.push_back(in);

@@ -16,9 +16,10 @@ import warnings
 from typing import Any
 
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
+from functorch.compile import aot_function
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
 
 import cuvil
 from cuvil.torch.convert import convert, why_not
@@ -29,19 +30,37 @@ _RANDOM = ("rand", "normal", "dropout", "bernoulli", "multinomial", "uniform", "
            "empty", "rrelu")  # fmt: skip
 
 
-def trace(f: Any, tensors: list[torch.Tensor]) -> torch.fx.GraphModule:
-    gm = make_fx(torch.func.functionalize(f), decomposition_table=table(), tracing_mode="fake")(*tensors)
-    gm.graph.eliminate_dead_code()
-    gm.recompile()
-    return gm
-
-
 def agree(got: Any, want: Any) -> str | None:
     try:
         torch.testing.assert_close(got, want, equal_nan=True, check_stride=False, rtol=1e-4, atol=1e-5)
     except AssertionError as e:
         return " ".join(str(e).split())[:160]
     return None
+
+
+def compile_graph(gm: torch.fx.GraphModule, target: str, seen: list[tuple[str, str]]) -> Any:
+    """The backend: native where the converter takes the whole graph, else eager."""
+    reasons = [r for n in gm.graph.nodes if n.op == "call_function" and (r := why_not(n))]
+    if reasons:
+        seen.append(("eager", reasons[0]))
+        return gm.forward
+    try:
+        c = convert(gm)
+        with _disable_current_modes():
+            exe = cuvil.build(c.graph, target=target) if c.graph.outputs else None
+    except cuvil.UnsupportedError as e:
+        seen.append(("eager", "late: " + str(e).splitlines()[-1][:100]))
+        return gm.forward
+    except Exception as e:
+        seen.append(("crashed", f"{type(e).__name__}: {' '.join(str(e).split())[:200]}"))
+        return gm.forward
+    seen.append(("native", ""))
+
+    def run(*args: Any) -> Any:
+        y = exe(*[torch.as_tensor(args[i]) for i in c.inputs]) if exe is not None else ()
+        return c.rebuild(y if isinstance(y, tuple) else (torch.as_tensor(y),), args)
+
+    return run
 
 
 def check(op: Any, sample: Any, target: str) -> tuple[str, str]:
@@ -57,29 +76,22 @@ def check(op: Any, sample: Any, target: str) -> tuple[str, str]:
         x, a, k = pytree.tree_unflatten(args, spec)
         return op.op(x, *a, **k)
 
+    seen: list[tuple[str, str]] = []
     with torch.no_grad():
         try:
             want = f(*[t.clone() for t in tensors])
         except Exception as e:
             return "skipped", f"eager: {e}"[:100]
+        torch._dynamo.reset()
+        compiled = aot_function(f, fw_compiler=lambda gm, _: compile_graph(gm, target, seen), decompositions=table())
         try:
-            gm = trace(f, tensors)
-        except Exception as e:  # data-dependent sizes, tensor subclasses: Dynamo breaks the graph there, too
-            return "eager", f"trace: {type(e).__name__}"
-    reasons = [r for n in gm.graph.nodes if n.op == "call_function" and (r := why_not(n))]
-    if reasons:
-        return "eager", reasons[0]
-    try:
-        c = convert(gm)
-        y: Any = ()
-        if c.graph.outputs:
-            y = cuvil.build(c.graph, target=target)(*[tensors[i] for i in c.inputs])
-            y = y if isinstance(y, tuple) else (y,)
-        got = c.rebuild([torch.as_tensor(t) for t in y], tensors)
-    except cuvil.UnsupportedError as e:
-        return "eager", "late: " + str(e).splitlines()[-1][:100]
-    except Exception as e:
-        return "crashed", f"{type(e).__name__}: {' '.join(str(e).split())[:200]}"
+            got = compiled(*[t.clone() for t in tensors])
+        except Exception as e:
+            detail = f"{type(e).__name__}: {' '.join(str(e).split())[:200]}"
+            # Sizes that depend on values, tensor subclasses: Dynamo breaks the graph there, too.
+            return ("crashed" if seen else "eager"), detail
+    if not seen or seen[0][0] != "native":
+        return seen[0] if seen else ("eager", "nothing to compile")
     flat_want, flat_got = (pytree.tree_leaves(v) for v in (want, got))
     if len(flat_want) != len(flat_got):
         return "wrong", f"{len(flat_got)} results"
@@ -97,6 +109,7 @@ def main() -> int:
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", default="wrong,crashed")
+    parser.add_argument("--verbose", action="store_true")
     a = parser.parse_args()
     dtype = getattr(torch, a.dtype)
     wanted, listed = set(filter(None, a.only.split(","))), set(a.list.split(","))
@@ -116,6 +129,8 @@ def main() -> int:
             print(f"{name}: no samples ({type(e).__name__})")
             continue
         seen = set()
+        if a.verbose:
+            print(name, flush=True)
         for i, sample in enumerate(samples):
             try:
                 kind, detail = check(op, sample, a.target)

@@ -195,6 +195,7 @@ void bind_dim(nb::module_& m) {
       .def_prop_ro("value", number, "The number, or None if it is symbolic.")
       .def_prop_ro("symbols", &Dim::symbols)
       .def_prop_ro("lower_bound", &Dim::lower_bound)
+      .def("substitute", &Dim::substitute, nb::arg("values"), "Symbols replaced by Dims.")
       .def("evaluate", &Dim::evaluate, nb::arg("values"), "The value for given symbols; None if one is missing.")
       .def("__str__", &Dim::str)
       .def("__repr__", [](const Dim& d) { return "Dim(" + d.str() + ")"; })

@@ -33,6 +33,7 @@ void bind_errors(nb::module_& m) {
 NB_MODULE(_core, m) {
   using namespace cuvil;          // NOLINT
   using namespace cuvil::python;  // NOLINT
+  nb::set_leak_warnings(false);   // frameworks keep compiled functions until the process ends
   m.doc() = "Cuvil's compiler and runtime";
   bind_errors(m);
   bind_graph(m);

@@ -8,7 +8,7 @@ import torch
 
 from cuvil import _core
 from cuvil.torch.aten_elementwise import convert_to, where
-from cuvil.torch.sizes import Size, product, simple, size_of
+from cuvil.torch.sizes import Size, product, simple
 from cuvil.torch.table import Context, Tensor, aten, dtype_name, refuse, result_type
 
 _LARGE = 1 << 24
@@ -305,7 +305,7 @@ def arange(c: Context, *bounds: Any, dtype: torch.dtype | None = None, **options
         refuse("arange of symbolic numbers that are no integers")
     n = c.told(0)
     if n is None:
-        d = simple(size_of(end) - _lift(size_of(start)))
+        d = simple(c.size(end) - _lift(c.size(start)))
         n = d if step == 1 else refuse("arange with a symbolic end and a step")
     y = c.positions(n)
     if step != 1:

@@ -363,7 +363,7 @@ def sdpa_flash(
         refuse("attention with dropout: it is random")
     if c.wants(1):
         refuse("the second result of attention")
-    return attention(c, q, k, v, attn_mask, is_causal, scale), None
+    return attention(c, q, k, v, attn_mask, is_causal, scale, True), None
 
 
 @aten("_scaled_dot_product_attention_math")

@@ -346,9 +346,11 @@ def repeat_interleave(c: Context, x: Tensor, repeats: Any, dim: int | None = Non
 def _pad(c: Context, x: Tensor, pads: Any, mode: str, value: Any = 0.0) -> Tensor:
     """PyTorch's pads: of the last axis first, before and behind."""
     p = c.sizes(pads)
-    if not all(isinstance(n, int) for n in p):
-        refuse("pads that are symbolic")
     k = len(p) // 2
+    if not all(isinstance(n, int) for n in p):
+        if mode != "constant":
+            refuse("pads that are symbolic")
+        return _pad_symbolic(c, x, p, value)
     before = [0] * (x.rank - k) + [p[2 * (k - 1 - i)] for i in range(k)]
     behind = [0] * (x.rank - k) + [p[2 * (k - 1 - i) + 1] for i in range(k)]
     if not any(p):
@@ -357,6 +359,21 @@ def _pad(c: Context, x: Tensor, pads: Any, mode: str, value: Any = 0.0) -> Tenso
     if not x.is_float and abs(number) > 2**53:
         refuse("a pad's value beyond 2^53")
     return c.emit("Pad", x, pads=[*before, *behind], mode=mode, value=number)
+
+
+def _pad_symbolic(c: Context, x: Tensor, pads: list[Size], value: Any) -> Tensor:
+    """Blocks of the constant at both ends of an axis."""
+    for i in range(len(pads) // 2):
+        a = x.rank - 1 - i
+        sides: list[Tensor | None] = []
+        for n in pads[2 * i : 2 * i + 2]:
+            if isinstance(n, int) and n < 0:
+                refuse("pads that are symbolic, and others that are negative")
+            none = isinstance(n, int) and n == 0
+            sides.append(None if none else c.full([*x.shape[:a], n, *x.shape[a + 1 :]], value, x.dtype))
+        parts = [t for t in (sides[0], x, sides[1]) if t is not None]
+        x = parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=a)
+    return x
 
 
 @aten("constant_pad_nd")

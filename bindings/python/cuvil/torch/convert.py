@@ -19,6 +19,7 @@ from cuvil.torch import (  # noqa: F401  the tables register themselves
     aten_pool,
     aten_reduce,
     aten_shape,
+    aten_transformer,
 )
 from cuvil.torch.table import Context, Tensor, dtype_name, find
 
@@ -196,6 +197,7 @@ class _Converter:
     def _placeholders(self) -> None:
         nodes = [n for n in self.gm.graph.nodes if n.op == "placeholder"]
         symbols = self.converted.symbols
+        self._symbols([n.meta.get("val") for i, n in enumerate(nodes) if i not in self.static])
         for i, node in enumerate(nodes):
             self.placeholder_index[node] = i
             val = node.meta.get("val")
@@ -214,6 +216,21 @@ class _Converter:
             val = node.meta.get("val")
             if isinstance(val, (torch.SymInt, torch.SymFloat)) and i not in self.static:
                 self._loose(i, node, val)
+
+    def _symbols(self, values: list[Any]) -> None:
+        """CIR reads symbols off whole axes: where PyTorch has only 4*s + b there, a symbol stands for that."""
+        dims = [s for v in values if isinstance(v, torch.Tensor) for s in sizes.shape_of(v) if isinstance(s, _core.Dim)]
+        bare = {str(d) for d in dims if d.symbols == [str(d)]}
+        for d in dims:
+            if len(d.symbols) != 1 or d.symbols[0] in bare or d.symbols[0] in self.c.replaced:
+                continue
+            s = d.symbols[0]
+            b, step = d.evaluate({s: 0}), d.evaluate({s: 1})
+            if b is None or step is None or step <= b or d != _core.Dim.symbol(s) * (step - b) + b:
+                continue
+            whole = _core.Dim.symbol(f"{s}_{step - b}" + (f"_{b}" if b > 0 else ""))
+            self.c.wholes[d] = whole
+            self.c.replaced[s] = (whole - b) // (step - b)
 
     def _loose(self, i: int, node: torch.fx.Node, val: torch.SymInt | torch.SymFloat) -> None:
         """A number that no shape may tell becomes an input of its own when an operator asks for it."""
@@ -301,7 +318,7 @@ class _Converter:
                     self.c.builder.add_output(x.name, self.c.size_tensor(value).core)
                     self.converted.outputs.append(index[x])
                     continue
-                known = sizes.size_of(value) if isinstance(value, (int, torch.SymInt)) else value
+                known = self.c.in_symbols(value) if isinstance(value, (int, torch.SymInt)) else value
                 ok = isinstance(known, _core.Dim)
                 if ok and not set(known.symbols) <= set(self.converted.symbols):
                     raise UnsupportedError(f"the graph returns a number {known} that no input's shape tells")
@@ -375,7 +392,8 @@ def _input(c: Context, name: str, val: torch.Tensor) -> Tensor:
         raise UnsupportedError(f"a tensor on {val.device}")
     if val.is_quantized:
         raise UnsupportedError("a quantized tensor")
-    return c.wrap(c.builder.add_input(_friendly(name), dtype_name(val.dtype), sizes.shape_of(val)), val.dtype)
+    shape = [c.in_symbols(s) for s in val.shape]
+    return c.wrap(c.builder.add_input(_friendly(name), dtype_name(val.dtype), shape), val.dtype)
 
 
 def _is_size(val: Any) -> bool:

@@ -120,6 +120,8 @@ class Context:
     def __init__(self, builder: _core.GraphBuilder) -> None:
         self.builder = builder
         self.bound: set[str] | None = None  # symbols that sizes of inputs give; None: all
+        self.replaced: dict[str, _core.Dim] = {}  # symbols that stand for no whole axis, by symbols that do
+        self.wholes: dict[_core.Dim, _core.Dim] = {}  # sizes of inputs' axes, by the symbols that stand for them
         self.loose: dict[str, Callable[[], Tensor]] = {}  # makes an input of a symbol that no shape tells
         self.scalars: dict[str, Tensor] = {}  # those made
         self.name = ""  # of the operator being converted, e.g. "aten::add"
@@ -168,9 +170,16 @@ class Context:
             self._constants[key] = self.constant(_number_as(value, dtype))
         return self._constants[key]
 
+    def in_symbols(self, x: Any) -> Size:
+        """A number, SymInt or Dim over the graph's own symbols."""
+        d = size_of(x)
+        if isinstance(d, _core.Dim) and self.replaced:
+            d = simple(self.wholes.get(d) or d.substitute(self.replaced))
+        return d
+
     def size(self, x: Any) -> Size:
         """A number or SymInt as a size."""
-        d = size_of(x)
+        d = self.in_symbols(x)
         if isinstance(d, _core.Dim):
             for s in d.symbols:
                 if self.bound is not None and s not in self.bound:
@@ -183,7 +192,7 @@ class Context:
 
     def size_tensor(self, x: Any) -> Tensor:
         """A size as an i64 scalar of the graph."""
-        d = size_of(x)
+        d = self.in_symbols(x)
         if isinstance(d, int):
             return self.scalar(d, torch.int64)
         loose = [s for s in d.symbols if self.bound is not None and s not in self.bound]
@@ -208,7 +217,7 @@ class Context:
     def told(self, axis: int) -> Size | None:
         """The size of an axis of the node's result by PyTorch."""
         val = self.node.meta.get("val") if self.node is not None else None
-        return size_of(val.shape[axis]) if isinstance(val, torch.Tensor) else None
+        return self.in_symbols(val.shape[axis]) if isinstance(val, torch.Tensor) else None
 
     # ---- element types
     def cast(self, x: Tensor, dtype: torch.dtype) -> Tensor:
