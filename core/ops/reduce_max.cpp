@@ -10,6 +10,7 @@ OpDef define_reduce_max() {
   d.samples = [] {
     std::vector<Sample> all = reduction_samples({1, -2, 0.5, 3, 0.25, -1}, {1, 3});
     append(all, reduction_samples({1, -2, 5, 3, 0, -1}, {5, 3}, DType::i32), "i32_");
+    append(all, reduction_samples({0, 0, 0, 1, 0, 0}, {0, 1}, DType::boolean), "bool_");
     return all;
   };
   return d;

@@ -10,6 +10,7 @@ OpDef define_reduce_min() {
   d.samples = [] {
     std::vector<Sample> all = reduction_samples({1, -2, 0.5, 3, 0.25, -1}, {-2, -1});
     append(all, reduction_samples({1, -2, 5, 3, 0, -1}, {-2, -1}, DType::i32), "i32_");
+    append(all, reduction_samples({1, 1, 1, 1, 0, 1}, {1, 0}, DType::boolean), "bool_");
     return all;
   };
   return d;

@@ -67,7 +67,8 @@ OpDef reduction(std::string_view name, std::string_view doc, std::vector<DType> 
   OpDef d = reduction(name, doc, std::move(dtypes));
   d.lower = [how = std::move(how)](LowerContext& c) {
     const ir::Node& node = c.node();
-    const DType dtype = accumulator_type(c.in_type(0).dtype);
+    const bool truth = c.in_type(0).dtype == DType::boolean;  // there is no min and max of those in vectors
+    const DType dtype = truth ? DType::u8 : accumulator_type(c.in_type(0).dtype);
     ReduceNest nest(c, c.in_type(0), reduced_axes(node));
     const Expr count = c.dim(nest.count());
     nest.for_each_kept([&](const Coords& kept) {
@@ -76,6 +77,7 @@ OpDef reduction(std::string_view name, std::string_view doc, std::vector<DType> 
         return how.map ? how.map(x) : x;
       });
       if (how.finish) total = how.finish(total, count);
+      if (truth) total = k::cast({DType::boolean, 1}, total);
       c.store(result_coords(node, kept), total);
     });
   };

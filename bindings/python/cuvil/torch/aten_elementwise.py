@@ -85,10 +85,18 @@ def _keeping(aten_name: str, op: str, integers: bool) -> None:
 
 
 for _name, _op, _integers in [
-    ("abs", "Abs", True), ("neg", "Neg", True), ("sign", "Sign", True), ("sgn", "Sign", True), ("relu", "Relu", True),
+    ("abs", "Abs", True), ("neg", "Neg", True), ("relu", "Relu", True),
     ("ceil", "Ceil", False), ("floor", "Floor", False), ("round", "Round", False),
 ]:  # fmt: skip
     _keeping(_name, _op, _integers)
+
+
+@aten("sign", "sgn")
+def sign(c: Context, x: Tensor) -> Tensor:
+    """0 for NaN."""
+    if x.dtype == torch.bool:
+        return x
+    return where(c, c.emit("IsNaN", x), 0, c.emit("Sign", x), x.dtype) if x.is_float else c.emit("Sign", x)
 
 
 @aten("positive", "real", "conj", "resolve_conj", "resolve_neg", "_conj")

@@ -17,6 +17,7 @@ from cuvil.torch import (  # noqa: F401  the tables register themselves
     aten_index,
     aten_neural,
     aten_pool,
+    aten_recurrent,
     aten_reduce,
     aten_shape,
     aten_transformer,

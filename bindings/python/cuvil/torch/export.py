@@ -18,6 +18,7 @@ def import_torch(
         program = module
     else:
         if not isinstance(module, torch.nn.Module):
+            _keep_frames_of(module)
             module = _Wrapped(module)
         if module.training:
             raise UnsupportedError(
@@ -27,6 +28,13 @@ def import_torch(
         with torch.no_grad():
             program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
     return _convert_program(program)
+
+
+def _keep_frames_of(function: Any) -> None:
+    """torch.export records only frames of modules; where it can be told, those of this function, too."""
+    register = getattr(torch.fx.proxy, "_register_stack_trace_anchor", None)
+    if register is not None:
+        register(function)
 
 
 class _Wrapped(torch.nn.Module):

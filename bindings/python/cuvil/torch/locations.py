@@ -11,6 +11,7 @@ import torch
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+_HERE = os.path.dirname(__file__) + os.sep
 _ROOT = re.compile(r"^(L__self__|L\['[^']*'\]|\(L\['[^']*'\]\)|self)\.?")
 _INDEX = re.compile(r"\._modules\['([^']*)'\]|\['([^']*)'\]|\[(\d+)\]")
 
@@ -76,7 +77,7 @@ def _module_path(node: torch.fx.Node) -> str:
 def _place(node: torch.fx.Node) -> tuple[Place, tuple[str, ...]]:
     path = _module_path(node)
     frames = [(f, int(n), fn) for f, n, fn in _FRAME.findall(node.meta.get("stack_trace") or "")]
-    own = [f for f in frames if not f[0].startswith(_TORCH) and not f[0].startswith("torch/")]
+    own = [f for f in frames if not f[0].startswith((_TORCH, _HERE, "torch/"))]
     if not own:
         return Place(module_path=path), ()
     file, line, function = own[-1]

@@ -138,6 +138,11 @@ class Context:
         """Adds a node; its first result."""
         return self.wrap(self.builder.emit(op, [x.core if x is not None else None for x in inputs], attributes)[0])
 
+    def emit_all(self, op: str, *inputs: Tensor | None, **attributes: Any) -> list[Tensor]:
+        """Adds a node; all of its results."""
+        values = self.builder.emit(op, [x.core if x is not None else None for x in inputs], attributes)
+        return [self.wrap(v) for v in values]
+
     # ---- constants and scalars
     def constant(self, t: torch.Tensor) -> Tensor:
         """A constant that shares the tensor's memory (contiguous ones)."""
