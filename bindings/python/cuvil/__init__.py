@@ -10,7 +10,7 @@ A first example:
 """
 
 from cuvil._core import Graph, Location, Node
-from cuvil.api import build, import_onnx, import_torch, load, parse
+from cuvil.api import build, compile, import_onnx, import_torch, load, parse
 from cuvil.errors import (
     ArtifactError,
     CuvilError,
@@ -24,7 +24,6 @@ from cuvil.executable import Executable
 from cuvil.not_yet import (
     QATRecompile,
     QuantConfig,
-    compile,
     import_tensorflow,
     import_tflite,
 )

@@ -64,6 +64,17 @@ def parse(text: str) -> _core.Graph:
     return _core.parse(text)
 
 
+def compile(fn: Any = None, /, **options: Any) -> Any:
+    """Compiles PyTorch functions and modules: see cuvil.torch.compile. Imports torch, which `import cuvil` does not."""
+    try:
+        from cuvil.torch import compile as compile_torch
+    except ModuleNotFoundError as e:
+        if e.name != "torch":
+            raise
+        raise ImportError("cuvil.compile needs PyTorch, which is not installed: pip install torch") from None
+    return compile_torch(fn, **options)
+
+
 def build(
     graph: _core.Graph,
     target: str = "cpu",

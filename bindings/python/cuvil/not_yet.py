@@ -9,11 +9,6 @@ def _refuse(what: str, instead: str) -> NoReturn:
     raise UnsupportedError(f"{what} is not implemented yet. {instead}")
 
 
-def compile(*args: Any, **kwargs: Any) -> NoReturn:
-    """The decorator for PyTorch functions and modules: not implemented yet."""
-    _refuse("cuvil.compile", "Export the model with torch.onnx.export and use cuvil.import_onnx and cuvil.build.")
-
-
 def import_tflite(*args: Any, **kwargs: Any) -> NoReturn:
     """Import of TFLite models: not implemented yet."""
     _refuse("cuvil.import_tflite", "Convert the model to ONNX and use cuvil.import_onnx.")

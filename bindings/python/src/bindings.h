@@ -23,6 +23,7 @@ void bind_errors(nb::module_& m);
 void bind_builder(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_model(nb::module_& m);
+void bind_torch(nb::module_& m);
 
 /// Throws cuvil::Error with the runtime's last message if status is not CUVIL_OK.
 void check(cuvil_status status);

@@ -1,24 +1,17 @@
 // Running models: compiled in this process or loaded from a .cvl. One class for both; policy is in executable.py.
-#include <atomic>
-#include <cstring>
-#include <mutex>
-#include <stack>
+#include "bindings/python/src/model.h"
 
-#include "bindings/python/src/bindings.h"
+#include <cstring>
 
 namespace cuvil::python {
 namespace {
 
-using AnyArray = nb::ndarray<nb::ro>;
-
-DLDataType dl_dtype(const AnyArray& a) {
+DLDataType dl_dtype(const nb::ndarray<nb::ro>& a) {
   const nb::dlpack::dtype t = a.dtype();
   return {t.code, t.bits, t.lanes};
 }
 
 /// What the outputs should be: the framework of the inputs.
-enum class Framework : uint8_t { numpy, torch, other };
-
 Framework framework_of(nb::handle h) {
   const char* type = Py_TYPE(h.ptr())->tp_name;
   if (std::strncmp(type, "numpy.", 6) == 0) return Framework::numpy;
@@ -27,232 +20,217 @@ Framework framework_of(nb::handle h) {
   return name == "torch" || name.substr(0, 6) == "torch." ? Framework::torch : Framework::numpy;
 }
 
-/// A model and its idle contexts: a call takes one, so that threads may call at the same time.
-class Model {
- public:
-  Model(std::shared_ptr<driver::Executable> executable, int threads)
-      : executable_(std::move(executable)), model_(executable_->model()), threads_(threads) {}
-  Model(const std::string& path, int threads, bool inspect_only, bool verify) : threads_(threads) {
-    const cuvil_open_options options{nullptr, verify ? 1 : 0, inspect_only ? 1 : 0};
-    check(cuvil_open_file(path.c_str(), &options, &owned_));
-    model_ = owned_;
-  }
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
-  ~Model() {
-    for (cuvil_context* c : idle_) cuvil_context_destroy(c);
-    cuvil_close(owned_);
-  }
-
-  nb::object call(const nb::args& args, const nb::kwargs& kwargs) {
-    const size_t n = cuvil_input_count(model_);
-    std::vector<nb::handle> given(n);
-    bind_arguments(args, kwargs, given);
-
-    std::vector<AnyArray> arrays(n);
-    std::vector<DLTensor> tensors(n);
-    std::vector<const DLTensor*> inputs(n);
-    for (size_t i = 0; i < n; ++i) {
-      arrays[i] = to_array(given[i], i);
-      const AnyArray& a = arrays[i];
-      tensors[i] = {const_cast<void*>(a.data()),
-                    {kDLCPU, 0},
-                    static_cast<int32_t>(a.ndim()),
-                    dl_dtype(a),
-                    const_cast<int64_t*>(a.shape_ptr()),
-                    const_cast<int64_t*>(a.stride_ptr()),
-                    0};
-      inputs[i] = &tensors[i];
-    }
-    std::vector<DLManagedTensor*> outputs(cuvil_output_count(model_), nullptr);
-    {
-      nb::gil_scoped_release nogil;
-      Lease context(*this);
-      check(cuvil_run_alloc(context.get(), inputs.data(), n, outputs.data(), outputs.size()));
-    }
-    const Framework framework = n > 0 ? framework_of(given[0]) : Framework::numpy;
-    if (outputs.size() == 1) return wrap(outputs[0], framework);
-    nb::list all;
-    for (DLManagedTensor* o : outputs) all.append(wrap(o, framework));
-    return nb::tuple(all);
-  }
-
-  nb::list ports(bool outputs) const {
-    nb::list l;
-    const size_t n = outputs ? cuvil_output_count(model_) : cuvil_input_count(model_);
-    for (size_t i = 0; i < n; ++i) {
-      const cuvil_tensor_info* info = outputs ? cuvil_output_info(model_, i) : cuvil_input_info(model_, i);
-      nb::list dims;
-      for (int32_t d = 0; d < info->ndim; ++d) {
-        if (info->dims[d] >= 0)
-          dims.append(info->dims[d]);
-        else
-          dims.append(info->dim_texts[d]);
-      }
-      l.append(nb::make_tuple(std::string(info->name), std::string(cuvil_dtype_name(info->dtype)), nb::tuple(dims)));
-    }
-    return l;
-  }
-
-  nb::dict memory() {
-    Lease context(*this);
-    cuvil_memory_info i{};
-    check(cuvil_memory(context.get(), &i));
-    nb::dict d;
-    d["arena_bytes"] = i.arena_bytes;
-    d["arena_lower_bound"] = i.arena_lower_bound;
-    d["arena_reserved_bytes"] = i.arena_reserved_bytes;
-    d["scratch_bytes_per_thread"] = i.scratch_bytes_per_thread;
-    d["staging_bytes"] = i.staging_bytes;
-    d["weight_bytes"] = i.weight_bytes;
-    d["cached_plans"] = i.cached_plans;
-    return d;
-  }
-
-  /// Runs with timing on; returns [(label, kernel, location, ns)] of the steps of the last of `runs` calls' means.
-  nb::list profile(const nb::args& args, const nb::kwargs& kwargs) {
-    {
-      Lease context(*this);
-      check(cuvil_profile_enable(context.get(), 1));
-    }
-    call(args, kwargs);  // takes the same context: it is on top
-    Lease context(*this);
-    nb::list rows;
-    for (size_t i = 0; i < cuvil_step_count(context.get()); ++i) {
-      cuvil_step_profile p{};
-      check(cuvil_step(context.get(), i, &p));
-      rows.append(nb::make_tuple(std::string(p.label), std::string(p.kernel), std::string(p.location), p.last_ns));
-    }
-    check(cuvil_profile_enable(context.get(), 0));
-    return rows;
-  }
-
-  nb::list variants() const {
-    nb::list l;
-    for (size_t i = 0; i < cuvil_variant_count(model_); ++i) {
-      cuvil_variant_info v{};
-      check(cuvil_variant(model_, i, &v));
-      nb::dict d;
-      d["name"] = std::string(v.name);
-      d["features"] = v.features;
-      d["supported"] = v.supported != 0;
-      d["selected"] = v.selected != 0;
-      d["code_bytes"] = v.code_bytes;
-      d["weight_bytes"] = v.weight_bytes;
-      d["file_bytes"] = v.file_bytes;
-      l.append(d);
-    }
-    return l;
-  }
-
-  nb::dict metadata() const {
-    nb::dict d;
-    d["producer"] = std::string(cuvil_producer(model_));
-    const char *key = nullptr, *value = nullptr;
-    for (size_t i = 0; cuvil_metadata(model_, i, &key, &value); ++i) d[key] = std::string(value);
-    return d;
-  }
-
-  void verify() const { check(cuvil_verify_weights(model_)); }
-  int threads() {
-    Lease context(*this);
-    return cuvil_context_threads(context.get());
-  }
-  const driver::Executable& executable() const {
-    if (!executable_)
-      throw Error(CUVIL_UNSUPPORTED_ERROR, "this executable was loaded from a .cvl: it has no compiler's view");
-    return *executable_;
-  }
-  bool is_loaded() const { return executable_ == nullptr; }
-
- private:
-  /// A context for the duration of a call.
-  class Lease {
-   public:
-    explicit Lease(Model& m) : model_(m) {
-      {
-        std::lock_guard lock(m.mutex_);
-        if (!m.idle_.empty()) {
-          context_ = m.idle_.back();
-          m.idle_.pop_back();
-        }
-      }
-      if (!context_) check(cuvil_context_create(m.model_, m.threads_, &context_));
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() {
-      std::lock_guard lock(model_.mutex_);
-      model_.idle_.push_back(context_);
-    }
-    cuvil_context* get() const { return context_; }
-
-   private:
-    Model& model_;
-    cuvil_context* context_ = nullptr;
-  };
-
-  void bind_arguments(const nb::args& args, const nb::kwargs& kwargs, std::vector<nb::handle>& given) const {
-    if (args.size() > given.size())
-      throw Error(CUVIL_SHAPE_ERROR, "the model takes " + std::to_string(given.size()) + " input(s), got " +
-                                         std::to_string(args.size()) + ": " + names());
-    for (size_t i = 0; i < args.size(); ++i) given[i] = args[i];
-    for (auto [key, value] : kwargs) {
-      const auto name = nb::cast<std::string>(key);
-      size_t i = 0;
-      while (i < given.size() && name != cuvil_input_info(model_, i)->name) ++i;
-      if (i == given.size())
-        throw Error(CUVIL_SHAPE_ERROR, "the model has no input '" + name + "'; its inputs are " + names());
-      if (given[i].is_valid()) throw Error(CUVIL_SHAPE_ERROR, "input '" + name + "' is given twice");
-      given[i] = value;
-    }
-    for (size_t i = 0; i < given.size(); ++i)
-      if (!given[i].is_valid())
-        throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
-                                           "' is missing; the inputs are " + names());
-  }
-
-  std::string names() const {
-    std::string s;
-    for (size_t i = 0; i < cuvil_input_count(model_); ++i)
-      s += (i ? ", '" : "'") + std::string(cuvil_input_info(model_, i)->name) + "'";
-    return s.empty() ? "(none)" : s;
-  }
-
-  AnyArray to_array(nb::handle h, size_t i) const {
-    AnyArray a;
-    if (!nb::try_cast(h, a))
-      throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
-                                         "' must be an array on the CPU (NumPy, PyTorch or DLPack), got " +
-                                         nb::cast<std::string>(nb::str(h.type())));
-    if (a.device_type() != nb::device::cpu::value)
-      throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
-                                         "' is not on the CPU; move it there first");
-    return a;
-  }
-
-  static nb::object wrap(DLManagedTensor* t, Framework framework) {
-    nb::capsule owner(t, [](void* p) noexcept {
-      auto* managed = static_cast<DLManagedTensor*>(p);
-      managed->deleter(managed);
-    });
-    const DLTensor& d = t->dl_tensor;
-    std::vector<size_t> shape(d.shape, d.shape + d.ndim);
-    const nb::dlpack::dtype dtype{d.dtype.code, d.dtype.bits, d.dtype.lanes};
-    if (framework == Framework::torch)
-      return nb::cast(nb::ndarray<nb::pytorch>(d.data, shape.size(), shape.data(), owner, nullptr, dtype));
-    return nb::cast(nb::ndarray<nb::numpy>(d.data, shape.size(), shape.data(), owner, nullptr, dtype));
-  }
-
-  std::shared_ptr<driver::Executable> executable_;
-  cuvil_model* owned_ = nullptr;
-  cuvil_model* model_ = nullptr;
-  int threads_;
-  std::mutex mutex_;
-  std::vector<cuvil_context*> idle_;
-};
-
 }  // namespace
+
+nb::object wrap_output(DLManagedTensor* t, Framework framework) {
+  nb::capsule owner(t, [](void* p) noexcept {
+    auto* managed = static_cast<DLManagedTensor*>(p);
+    managed->deleter(managed);
+  });
+  const DLTensor& d = t->dl_tensor;
+  std::vector<size_t> shape(d.shape, d.shape + d.ndim);
+  const nb::dlpack::dtype dtype{d.dtype.code, d.dtype.bits, d.dtype.lanes};
+  if (framework == Framework::torch)
+    return nb::cast(nb::ndarray<nb::pytorch>(d.data, shape.size(), shape.data(), owner, nullptr, dtype));
+  return nb::cast(nb::ndarray<nb::numpy>(d.data, shape.size(), shape.data(), owner, nullptr, dtype));
+}
+
+Model::Model(std::shared_ptr<driver::Executable> executable, int threads)
+    : executable_(std::move(executable)), model_(executable_->model()), threads_(threads) {}
+
+Model::Model(const std::string& path, int threads, bool inspect_only, bool verify) : threads_(threads) {
+  const cuvil_open_options options{nullptr, verify ? 1 : 0, inspect_only ? 1 : 0};
+  check(cuvil_open_file(path.c_str(), &options, &owned_));
+  model_ = owned_;
+}
+
+Model::~Model() {
+  for (const Lease::Idle& i : idle_) cuvil_context_destroy(i.context);
+  cuvil_close(owned_);
+}
+
+Model::Lease::Lease(Model& m, int threads) : model_(m) {
+  const int wanted = threads > 0 ? threads : m.threads_;
+  {
+    std::lock_guard lock(m.mutex_);
+    for (size_t i = m.idle_.size(); i-- > 0;)
+      if (m.idle_[i].threads == wanted) {
+        idle_ = m.idle_[i];
+        m.idle_.erase(m.idle_.begin() + static_cast<std::ptrdiff_t>(i));
+        return;
+      }
+  }
+  idle_.threads = wanted;
+  check(cuvil_context_create(m.model_, wanted, &idle_.context));
+}
+
+Model::Lease::~Lease() {
+  std::lock_guard lock(model_.mutex_);
+  model_.idle_.push_back(idle_);
+}
+
+nb::object Model::call(const nb::args& args, const nb::kwargs& kwargs) {
+  const size_t n = cuvil_input_count(model_);
+  std::vector<nb::handle> given(n);
+  bind_arguments(args, kwargs, given);
+
+  std::vector<AnyArray> arrays(n);
+  std::vector<DLTensor> tensors(n);
+  std::vector<const DLTensor*> inputs(n);
+  for (size_t i = 0; i < n; ++i) {
+    arrays[i] = to_array(given[i], i);
+    const AnyArray& a = arrays[i];
+    tensors[i] = {const_cast<void*>(a.data()),
+                  {kDLCPU, 0},
+                  static_cast<int32_t>(a.ndim()),
+                  dl_dtype(a),
+                  const_cast<int64_t*>(a.shape_ptr()),
+                  const_cast<int64_t*>(a.stride_ptr()),
+                  0};
+    inputs[i] = &tensors[i];
+  }
+  std::vector<DLManagedTensor*> outputs(cuvil_output_count(model_), nullptr);
+  {
+    nb::gil_scoped_release nogil;
+    Lease context(*this);
+    check(cuvil_run_alloc(context.get(), inputs.data(), n, outputs.data(), outputs.size()));
+  }
+  const Framework framework = n > 0 ? framework_of(given[0]) : Framework::numpy;
+  if (outputs.size() == 1) return wrap_output(outputs[0], framework);
+  nb::list all;
+  for (DLManagedTensor* o : outputs) all.append(wrap_output(o, framework));
+  return nb::tuple(all);
+}
+
+nb::list Model::ports(bool outputs) const {
+  nb::list l;
+  const size_t n = outputs ? cuvil_output_count(model_) : cuvil_input_count(model_);
+  for (size_t i = 0; i < n; ++i) {
+    const cuvil_tensor_info* info = outputs ? cuvil_output_info(model_, i) : cuvil_input_info(model_, i);
+    nb::list dims;
+    for (int32_t d = 0; d < info->ndim; ++d) {
+      if (info->dims[d] >= 0)
+        dims.append(info->dims[d]);
+      else
+        dims.append(info->dim_texts[d]);
+    }
+    l.append(nb::make_tuple(std::string(info->name), std::string(cuvil_dtype_name(info->dtype)), nb::tuple(dims)));
+  }
+  return l;
+}
+
+nb::dict Model::memory() {
+  Lease context(*this);
+  cuvil_memory_info i{};
+  check(cuvil_memory(context.get(), &i));
+  nb::dict d;
+  d["arena_bytes"] = i.arena_bytes;
+  d["arena_lower_bound"] = i.arena_lower_bound;
+  d["arena_reserved_bytes"] = i.arena_reserved_bytes;
+  d["scratch_bytes_per_thread"] = i.scratch_bytes_per_thread;
+  d["staging_bytes"] = i.staging_bytes;
+  d["weight_bytes"] = i.weight_bytes;
+  d["cached_plans"] = i.cached_plans;
+  return d;
+}
+
+nb::list Model::profile(const nb::args& args, const nb::kwargs& kwargs) {
+  {
+    Lease context(*this);
+    check(cuvil_profile_enable(context.get(), 1));
+  }
+  call(args, kwargs);  // takes the same context: it is on top
+  Lease context(*this);
+  nb::list rows;
+  for (size_t i = 0; i < cuvil_step_count(context.get()); ++i) {
+    cuvil_step_profile p{};
+    check(cuvil_step(context.get(), i, &p));
+    rows.append(nb::make_tuple(std::string(p.label), std::string(p.kernel), std::string(p.location), p.last_ns));
+  }
+  check(cuvil_profile_enable(context.get(), 0));
+  return rows;
+}
+
+nb::list Model::steps() {
+  Lease context(*this);
+  nb::list labels;
+  for (size_t i = 0; i < cuvil_step_count(context.get()); ++i) {
+    cuvil_step_profile p{};
+    check(cuvil_step(context.get(), i, &p));
+    labels.append(std::string(p.label));
+  }
+  return labels;
+}
+
+nb::list Model::variants() const {
+  nb::list l;
+  for (size_t i = 0; i < cuvil_variant_count(model_); ++i) {
+    cuvil_variant_info v{};
+    check(cuvil_variant(model_, i, &v));
+    nb::dict d;
+    d["name"] = std::string(v.name);
+    d["features"] = v.features;
+    d["supported"] = v.supported != 0;
+    d["selected"] = v.selected != 0;
+    d["code_bytes"] = v.code_bytes;
+    d["weight_bytes"] = v.weight_bytes;
+    d["file_bytes"] = v.file_bytes;
+    l.append(d);
+  }
+  return l;
+}
+
+nb::dict Model::metadata() const {
+  nb::dict d;
+  d["producer"] = std::string(cuvil_producer(model_));
+  const char *key = nullptr, *value = nullptr;
+  for (size_t i = 0; cuvil_metadata(model_, i, &key, &value); ++i) d[key] = std::string(value);
+  return d;
+}
+
+int Model::threads() {
+  Lease context(*this);
+  return cuvil_context_threads(context.get());
+}
+
+void Model::bind_arguments(const nb::args& args, const nb::kwargs& kwargs, std::vector<nb::handle>& given) const {
+  if (args.size() > given.size())
+    throw Error(CUVIL_SHAPE_ERROR, "the model takes " + std::to_string(given.size()) + " input(s), got " +
+                                       std::to_string(args.size()) + ": " + names());
+  for (size_t i = 0; i < args.size(); ++i) given[i] = args[i];
+  for (auto [key, value] : kwargs) {
+    const auto name = nb::cast<std::string>(key);
+    size_t i = 0;
+    while (i < given.size() && name != cuvil_input_info(model_, i)->name) ++i;
+    if (i == given.size())
+      throw Error(CUVIL_SHAPE_ERROR, "the model has no input '" + name + "'; its inputs are " + names());
+    if (given[i].is_valid()) throw Error(CUVIL_SHAPE_ERROR, "input '" + name + "' is given twice");
+    given[i] = value;
+  }
+  for (size_t i = 0; i < given.size(); ++i)
+    if (!given[i].is_valid())
+      throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
+                                         "' is missing; the inputs are " + names());
+}
+
+std::string Model::names() const {
+  std::string s;
+  for (size_t i = 0; i < cuvil_input_count(model_); ++i)
+    s += (i ? ", '" : "'") + std::string(cuvil_input_info(model_, i)->name) + "'";
+  return s.empty() ? "(none)" : s;
+}
+
+Model::AnyArray Model::to_array(nb::handle h, size_t i) const {
+  AnyArray a;
+  if (!nb::try_cast(h, a))
+    throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
+                                       "' must be an array on the CPU (NumPy, PyTorch or DLPack), got " +
+                                       nb::cast<std::string>(nb::str(h.type())));
+  if (a.device_type() != nb::device::cpu::value)
+    throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
+                                       "' is not on the CPU; move it there first");
+  return a;
+}
 
 void bind_model(nb::module_& m) {
   nb::class_<driver::Executable>(m, "Compiled")
@@ -283,6 +261,7 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("inputs", [](const Model& x) { return x.ports(false); })
       .def_prop_ro("outputs", [](const Model& x) { return x.ports(true); })
       .def_prop_ro("memory", &Model::memory)
+      .def_prop_ro("steps", &Model::steps)
       .def_prop_ro("variants", &Model::variants)
       .def_prop_ro("metadata", &Model::metadata)
       .def_prop_ro("num_threads", &Model::threads)

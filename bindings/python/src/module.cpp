@@ -39,6 +39,7 @@ NB_MODULE(_core, m) {
   bind_graph(m);
   bind_builder(m);
   bind_model(m);
+  bind_torch(m);
   m.def("version", [] { return cuvil_version(); });
   m.def("target_names", [] { return TargetInfo::names(); });
   m.def("host_target", [] {
