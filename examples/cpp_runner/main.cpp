@@ -17,7 +17,7 @@ namespace {
 constexpr char kHelp[] =
     R"(usage: cpp_runner MODEL.cvl [--input NAME=FILE.npy ...] [--output FILE.npy] [--repeat N] [--threads N]
 
-  --input NAME=FILE.npy   an input: little-endian f32 in C order; without one it is random f32, open dimensions 1
+  --input NAME=FILE.npy   an input, little-endian in C order; without one, floats are random, integers 1, open dimensions 1
   --output FILE.npy       write the first output there
   --repeat N              timed runs after the first; default 20
   --threads N             threads to run on; 0, the default: CUVIL_NUM_THREADS, or all that this process may use
@@ -30,8 +30,19 @@ struct UsageError : std::runtime_error {
 };
 
 struct Array {
-  std::vector<float> values;
+  std::vector<unsigned char> bytes;
+  DLDataType dtype{};
   std::vector<int64_t> shape;
+};
+
+/// Element types as numpy writes them.
+constexpr struct {
+  const char* name;
+  DLDataType dtype;
+} kTypes[] = {
+    {"<f4", {kDLFloat, 32, 1}}, {"<f8", {kDLFloat, 64, 1}}, {"<f2", {kDLFloat, 16, 1}}, {"<i8", {kDLInt, 64, 1}},
+    {"<i4", {kDLInt, 32, 1}},   {"<i2", {kDLInt, 16, 1}},   {"|i1", {kDLInt, 8, 1}},    {"<u8", {kDLUInt, 64, 1}},
+    {"<u4", {kDLUInt, 32, 1}},  {"<u2", {kDLUInt, 16, 1}},  {"|u1", {kDLUInt, 8, 1}},   {"|b1", {kDLBool, 8, 1}},
 };
 
 /// Source of the format: numpy.lib.format, versions 1 to 3.
@@ -45,10 +56,14 @@ Array read_npy(const std::string& path) {
   const size_t length = byte(8) | byte(9) << 8 | (first_version ? 0 : byte(10) << 16 | byte(11) << 24);
   if (length > bytes.size() - start) throw std::runtime_error(path + ": is cut short");
   const std::string header = bytes.substr(start, length);
-  if (header.find("'<f4'") == std::string::npos || header.find("'fortran_order': False") == std::string::npos)
-    throw std::runtime_error(path + ": is not little-endian f32 in C order");
+  const auto type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) {
+    return header.find("'" + std::string(t.name) + "'") != std::string::npos;
+  });
+  if (type == std::end(kTypes) || header.find("'fortran_order': False") == std::string::npos)
+    throw std::runtime_error(path + ": is not of little-endian numbers in C order");
   Array array;
-  const size_t room = (bytes.size() - start - length) / sizeof(float);
+  array.dtype = type->dtype;
+  const size_t element = type->dtype.bits / 8U, room = (bytes.size() - start - length) / element;
   size_t count = 1, at = header.find('('), end = header.find(')');
   if (at == std::string::npos || end == std::string::npos) throw std::runtime_error(path + ": has no shape");
   while ((at = header.find_first_of("0123456789", at)) < end) {
@@ -60,36 +75,58 @@ Array read_npy(const std::string& path) {
     at += used;
   }
   if (count > room) throw std::runtime_error(path + ": is cut short");
-  array.values.resize(count);
-  std::memcpy(array.values.data(), bytes.data() + start + length, count * sizeof(float));
+  array.bytes.resize(count * element);
+  std::memcpy(array.bytes.data(), bytes.data() + start + length, array.bytes.size());
   return array;
 }
 
+bool same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+
 void write_npy(const std::string& path, const cuvil::Tensor& tensor) {
+  const auto type =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return same(t.dtype, tensor.dtype()); });
+  if (type == std::end(kTypes)) throw std::runtime_error(path + ": numpy has no such element type");
   std::string shape;
   for (int64_t d : tensor.shape()) shape += std::to_string(d) + ", ";
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string header =
+      std::string("{'descr': '") + type->name + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   header.append(63 - (10 + header.size()) % 64, ' ') += '\n';
   std::ofstream out(path, std::ios::binary);
   out.write("\x93NUMPY\x01\x00", 8);
   out.put(static_cast<char>(header.size() & 0xFF)).put(static_cast<char>(header.size() >> 8)) << header;
-  out.write(reinterpret_cast<const char*>(tensor.data<float>()), tensor.size() * static_cast<int64_t>(sizeof(float)));
+  out.write(static_cast<const char*>(tensor.raw()), tensor.size() * (type->dtype.bits / 8));
   if (!out.flush()) throw std::runtime_error(path + ": cannot be written");
 }
 
+/// Floats from a normal distribution; integers and truth values are 1: valid as indices and as masks.
 Array random_array(const cuvil_tensor_info& info) {
-  if (info.dtype != CUVIL_F32)
-    throw std::runtime_error(std::string("input '") + info.name + "' is " + cuvil_dtype_name(info.dtype) +
-                             "; this example makes up f32 only");
   Array array;
   size_t count = 1;
   for (int i = 0; i < info.ndim; ++i) {
     array.shape.push_back(info.dims[i] < 0 ? 1 : info.dims[i]);
     count *= static_cast<size_t>(array.shape.back());
   }
-  std::mt19937 generator(0);
-  std::normal_distribution<float> normal;
-  for (size_t i = 0; i < count; ++i) array.values.push_back(normal(generator));
+  if (info.dtype == CUVIL_F32) {
+    array.dtype = {kDLFloat, 32, 1};
+    std::mt19937 generator(0);
+    std::normal_distribution<float> normal;
+    array.bytes.resize(count * sizeof(float));
+    for (size_t i = 0; i < count; ++i) {
+      const float value = normal(generator);
+      std::memcpy(&array.bytes[i * sizeof(float)], &value, sizeof(float));
+    }
+    return array;
+  }
+  if (info.dtype < CUVIL_I64)
+    throw std::runtime_error(std::string("input '") + info.name + "' is " + cuvil_dtype_name(info.dtype) +
+                             ": give it with --input");
+  const size_t element = cuvil_dtype_size(info.dtype);
+  array.dtype = {static_cast<uint8_t>(info.dtype == CUVIL_BOOL ? kDLBool
+                                      : info.dtype < CUVIL_U64 ? kDLInt
+                                                               : kDLUInt),
+                 static_cast<uint8_t>(8 * element), 1};
+  array.bytes.resize(count * element);
+  for (size_t i = 0; i < count; ++i) array.bytes[i * element] = 1;
   return array;
 }
 
@@ -147,7 +184,7 @@ void run(const Options& options) {
     arrays.push_back(given == options.inputs.end() ? random_array(model.input(i)) : read_npy(given->second));
   }
   std::vector<cuvil::View> inputs;
-  for (const Array& a : arrays) inputs.push_back(cuvil::view(a.values.data(), a.shape));
+  for (Array& a : arrays) inputs.emplace_back(a.bytes.data(), a.dtype, a.shape);
 
   const auto before = Clock::now();
   std::vector<cuvil::Tensor> outputs = context.run(inputs);

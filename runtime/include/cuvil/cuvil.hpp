@@ -101,6 +101,8 @@ class Tensor {
     return n;
   }
   DLDataType dtype() const { return owned_->dl_tensor.dtype; }
+  /// Contiguous elements in row-major order.
+  const void* raw() const { return owned_->dl_tensor.data; }
   /// Throws if the elements are no T.
   template <class T>
   const T* data() const {
