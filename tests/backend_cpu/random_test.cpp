@@ -50,6 +50,12 @@ TEST(RandomKernels, WithTranscendentalsAsTheirExpansion) {
   }
 }
 
+/// A vector of divisors that are 0 in lanes whose dividend is known.
+TEST(RandomKernels, GuardsOfDivisionsStay) {
+  expect_as_interpreted(random_kernels(4863, 1, {.halves = true, .transcendentals = true}), cpu::backend(),
+                        TargetInfo::host());
+}
+
 TEST(RandomKernels, ThroughTheReferenceBackend) {
   expect_as_interpreted(random_kernels(2000, 20, {}), reference::backend(), TargetInfo::host());
 }

@@ -151,7 +151,8 @@ Emitter::Value* Emitter::quotient(bool is_signed, Value* a, Value* b) {
     is_minus_one = b_.CreateICmpEQ(b, same(b, ~uint64_t{0}));
     unsafe = b_.CreateOr(is_zero, is_minus_one);
   }
-  Value* divisor = b_.CreateSelect(unsafe, same(b, 1), b);
+  // Not 1: LLVM's selection takes x / select(c, 1, y) for select(c, x, x / y), and divides by 0 (seen with AVX-512).
+  Value* divisor = b_.CreateSelect(unsafe, same(b, 2), b);
   Value* q = is_signed ? b_.CreateSDiv(a, divisor) : b_.CreateUDiv(a, divisor);
   if (is_signed) q = b_.CreateSelect(is_minus_one, b_.CreateNeg(a), q);
   return b_.CreateSelect(is_zero, same(a, 0), q);
