@@ -15,15 +15,14 @@ import traceback
 import warnings
 from typing import Any
 
+import cuvil
 import torch
+from cuvil.torch.convert import convert, why_not
+from cuvil.torch.decompositions import table
 from functorch.compile import aot_function
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
-
-import cuvil
-from cuvil.torch.convert import convert, why_not
-from cuvil.torch.decompositions import table
 
 warnings.filterwarnings("ignore")
 _RANDOM = ("rand", "normal", "dropout", "bernoulli", "multinomial", "uniform", "exponential", "geometric", "cauchy",

@@ -7,13 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import cuvil  # noqa: E402
 import torch.nn.functional as F  # noqa: E402, N812
+from cuvil.torch import convert, why_not  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 from torch.utils._python_dispatch import _disable_current_modes  # noqa: E402
-
-import cuvil  # noqa: E402
-from cuvil.torch import convert, why_not  # noqa: E402
 
 
 def trace(f: Callable[..., Any], *args: Any, symbolic: bool = False) -> torch.fx.GraphModule:
@@ -188,7 +187,9 @@ def test_recurrent_layers():
 
 
 def test_dynamic_image_sizes():
-    net = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU(), nn.Upsample(scale_factor=2.0), nn.AdaptiveAvgPool2d(1)).eval()
+    net = nn.Sequential(
+        nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU(), nn.Upsample(scale_factor=2.0), nn.AdaptiveAvgPool2d(1)
+    ).eval()
     dims = ({0: torch.export.Dim("n"), 2: 2 * torch.export.Dim("h", min=2), 3: torch.export.Dim("w", min=3)},)
     exe = cuvil.build(cuvil.import_torch(net, (torch.randn(2, 3, 8, 10),), dynamic_shapes=dims))
     for n, h, w in ((2, 8, 10), (1, 12, 7), (3, 6, 31)):

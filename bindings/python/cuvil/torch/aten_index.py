@@ -347,4 +347,3 @@ def _computed(name: str) -> None:
 for _name in ("eye", "linspace", "logspace", "tril_indices", "triu_indices", "hann_window", "hamming_window",
               "blackman_window", "bartlett_window", "kaiser_window"):  # fmt: skip
     _computed(_name)
-

@@ -81,7 +81,10 @@ def convolution(
     alone = x.rank == w.rank - 1
     if alone:
         x = c.reshape(x, [1, *x.shape])
-    wide = lambda v, first: _two([v] * spatial if isinstance(v, int) else list(v) * (spatial // len(v)), first)  # noqa: E731
+
+    def wide(v: Any, first: int) -> list[int]:
+        return _two([v] * spatial if isinstance(v, int) else list(v) * (spatial // len(v)), first)
+
     pads = wide(padding, 0)
     attributes: dict[str, Any] = {
         "strides": wide(stride, 1),
@@ -124,8 +127,6 @@ aten("conv1d", "conv2d")(_conv)
 def conv_transpose(c: Context, x: Tensor, w: Tensor, b: Any = None, stride: Any = 1, padding: Any = 0,
                    output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:  # fmt: skip
     return convolution(c, x, w, b, stride, padding, dilation, True, output_padding, groups)
-
-
 
 
 # ---- normalisation
@@ -207,7 +208,16 @@ def _batch_norm(
 
 @aten("batch_norm")
 def batch_norm(
-    c: Context, x: Tensor, w: Any, b: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float, *_: Any
+    c: Context,
+    x: Tensor,
+    w: Any,
+    b: Any,
+    mean: Any,
+    variance: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *_: Any,
 ) -> Tensor:
     return _instance(c, x, w, b, eps) if training else _batch_norm(c, x, w, b, mean, variance, eps)
 
@@ -216,7 +226,11 @@ def batch_norm(
 def batch_norm_inference(
     c: Context, x: Tensor, w: Any, b: Any, mean: Any, variance: Any, momentum: float, eps: float
 ) -> Any:
-    return _batch_norm(c, x, w, b, mean, variance, eps), c.full([0], 0.0, torch.float32), c.full([0], 0.0, torch.float32)
+    return (
+        _batch_norm(c, x, w, b, mean, variance, eps),
+        c.full([0], 0.0, torch.float32),
+        c.full([0], 0.0, torch.float32),
+    )
 
 
 @aten("native_batch_norm")

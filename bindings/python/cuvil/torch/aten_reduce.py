@@ -154,7 +154,9 @@ for _name, _root, _both in [("var", False, False), ("std", True, False), ("var_m
 
 # ---- norms
 @aten("linalg_vector_norm")
-def vector_norm(c: Context, x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def vector_norm(
+    c: Context, x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
     x = c.cast(x, dtype) if dtype is not None else x
     kept = x.dtype
     axes = x.axes(dim)
@@ -246,5 +248,3 @@ def cosine_similarity(c: Context, a: Tensor, b: Tensor, dim: int = 1, eps: float
         b = c.expand(b, p.shape)
     q = c.emit("Mul", c.emit("Div", a, length(a)), c.emit("Div", b, length(b)))
     return reduce(c, "ReduceSum", q, [p.axis(dim)], False)
-
-

@@ -14,7 +14,7 @@ from cuvil.torch.table import Context, Tensor, aten, refuse, result_type
 
 @aten(
     "alias", "clone", "contiguous", "detach", "lift", "lift_fresh", "lift_fresh_copy", "alias_copy", "detach_copy",
-    
+
 )  # fmt: skip
 def same(c: Context, x: Tensor, **_: Any) -> Tensor:
     return x
@@ -184,7 +184,7 @@ def slice_(c: Context, x: Tensor, dim: int = 0, start: Any = None, end: Any = No
         told = c.told(a)  # PyTorch may know more of it than the bounds say
         size = told if told is not None else simple(_core.dim_max(size, 0))
         if start is not None and isinstance(c.size(start), int) and not isinstance(begin, int):
-            first = c.size(start)
+            first = int(start)
             begin = first if first >= 0 else simple(n + first)
     return c.slice(x, a, begin, size, int(step))
 
@@ -316,7 +316,7 @@ def repeat(c: Context, x: Tensor, repeats: Any) -> Tensor:
     times = c.sizes(repeats)
     front = len(times) - x.rank
     if front < 0:
-        times, front = [1] * -front + times, 0
+        times, front = [*[1] * -front, *times], 0
     if front > 0:
         x = c.reshape(x, [*[1] * front, *x.shape])
     if all(isinstance(n, int) for n in times):

@@ -11,7 +11,6 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from cuvil import _core
 from cuvil.errors import CuvilError, ModelError, ShapeError, UnsupportedError
-from cuvil.torch import locations, sizes
 from cuvil.torch import (  # noqa: F401  the tables register themselves
     aten_elementwise,
     aten_index,
@@ -21,6 +20,8 @@ from cuvil.torch import (  # noqa: F401  the tables register themselves
     aten_reduce,
     aten_shape,
     aten_transformer,
+    locations,
+    sizes,
 )
 from cuvil.torch.table import Context, Tensor, dtype_name, find
 
@@ -320,10 +321,12 @@ class _Converter:
                     self.converted.outputs.append(index[x])
                     continue
                 known = self.c.in_symbols(value) if isinstance(value, (int, torch.SymInt)) else value
-                ok = isinstance(known, _core.Dim)
-                if ok and not set(known.symbols) <= set(self.converted.symbols):
+                if not isinstance(known, _core.Dim):
+                    self.converted.outputs.append(ConstantOutput(known))
+                    continue
+                if not set(known.symbols) <= set(self.converted.symbols):
                     raise UnsupportedError(f"the graph returns a number {known} that no input's shape tells")
-                self.converted.outputs.append(SizeOutput(known) if ok else ConstantOutput(known))
+                self.converted.outputs.append(SizeOutput(known))
 
     def _tensor_output(self, node: torch.fx.Node, index: int) -> TensorOutput:
         """A result lies in memory as PyTorch would lay it, up to gaps: views that others made of it stay right."""
@@ -367,7 +370,7 @@ def _run(c: Context, handler: Any, node: torch.fx.Node, args: Any, kwargs: Any) 
         result = handler(c, *args, **kwargs)
     except TypeError as e:
         raise UnsupportedError(f"arguments of {_name(node.target)} that are not known here ({e})") from e
-    wanted = node.meta.get("val")
+    wanted: Any = node.meta.get("val")
     pairs = zip(result, wanted, strict=False) if isinstance(result, (tuple, list)) else [(result, wanted)]
     for got, want in pairs:
         if isinstance(got, Tensor) and isinstance(want, torch.Tensor):

@@ -12,4 +12,5 @@ def table() -> dict[Any, Callable[..., Any]]:
     converter knows."""
     from torch._decomp import core_aten_decompositions
 
-    return {op: rule for op, rule in core_aten_decompositions().items() if find(op) is None}
+    rules: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
+    return {op: rule for op, rule in rules.items() if find(op) is None}

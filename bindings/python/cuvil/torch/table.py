@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import torch
 
@@ -28,10 +28,10 @@ DTYPES: dict[torch.dtype, str] = {
 }
 _HALVES = (torch.float16, torch.bfloat16)
 
-Number = bool | int | float | torch.SymInt | torch.SymFloat
+Number: TypeAlias = bool | int | float | torch.SymInt | torch.SymFloat
 
 
-def refuse(what: str) -> Any:
+def refuse(what: str) -> NoReturn:
     """Raises UnsupportedError."""
     raise UnsupportedError(what)
 
@@ -53,10 +53,12 @@ class Tensor:
 
     @property
     def rank(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def is_float(self) -> bool:
+        """Whether the element type is a float."""
         return self.dtype.is_floating_point
 
     def axis(self, dim: Any) -> int:
@@ -84,14 +86,15 @@ class Tensor:
 
 
 Handler = Callable[..., Any]
+F = TypeVar("F", bound=Handler)
 TABLE: dict[str, Handler] = {}
 
 
-def aten(*names: str) -> Callable[[Handler], Handler]:
+def aten(*names: str) -> Callable[[F], F]:
     """Registers a handler for overload packets ("aten::add") or overloads ("aten::add.Tensor"). It is called with the
     context and the node's arguments, tensors as Tensor, and returns a Tensor or a tuple of such."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: F) -> F:
         for name in names:
             full = name if "::" in name else "aten::" + name
             if full in TABLE:
@@ -154,7 +157,7 @@ class Context:
             refuse("a constant that is sparse or quantized")
         if t.is_conj() or t.is_neg():
             t = t.resolve_conj().resolve_neg()
-        core = self.builder.constant(t.contiguous())
+        core = self.builder.constant(t.contiguous())  # type: ignore[arg-type]  # by DLPack
         return Tensor(core, t.dtype, tuple(t.shape), constant=t if t.numel() <= 4096 else None)
 
     def scalar(self, value: Number, dtype: torch.dtype) -> Tensor:
@@ -169,6 +172,7 @@ class Context:
             if known is None:
                 refuse(f"a number of the form {value.node.expr}")
             value = known
+        assert isinstance(value, (int, float))
         key = (type(value), repr(value), dtype)
         if key not in self._constants:
             dtype_name(dtype)
@@ -336,7 +340,6 @@ def result_type(*args: Any) -> torch.dtype:
             result = lower if result is None else torch.promote_types(result, lower)
     if result is None:
         refuse("an operator without operands")
-    assert result is not None
     return result
 
 
