@@ -138,6 +138,8 @@ def scatter_add(c: Context, x: Tensor, dim: int, index: Tensor, source: Tensor) 
 def scatter_reduce(
     c: Context, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
+    if reduce == "mean":
+        return _scatter_mean(c, x, dim, index, source, include_self)
     if reduce not in _REDUCTIONS:
         refuse(f"scatter_reduce with {reduce}")
     if not include_self:
@@ -149,7 +151,17 @@ def scatter_reduce(
     return _scatter(c, x, dim, index, source, _REDUCTIONS[reduce])
 
 
-def _spread(c: Context, x: Tensor, dim: int, index: Tensor, shape: Sequence[Size]) -> Tensor:
+def _scatter_mean(c: Context, x: Tensor, dim: int, index: Tensor, source: Tensor, include_self: bool) -> Tensor:
+    if not x.is_float:
+        refuse("scatter_reduce with mean of integers")
+    total = scatter_reduce(c, x, dim, index, source, "sum", include_self=include_self)
+    ones = c.full(x.shape, 1.0 if include_self else 0.0, x.dtype)
+    count = _scatter(c, ones, dim, index, c.full(index.shape, 1.0, x.dtype), "add")
+    return c.emit("Div", total, c.emit("Max", count, c.scalar(1.0, x.dtype)))
+
+
+def spread(c: Context, x: Tensor, dim: int, index: Tensor, shape: Sequence[Size]) -> Tensor:
+    """A 1-d index along dim, for every element of `shape`."""
     a = x.axis(dim)
     flat = c.reshape(index, [product(index.shape), *[1] * (x.rank - 1 - a)])
     return c.expand(flat, shape)
@@ -158,10 +170,13 @@ def _spread(c: Context, x: Tensor, dim: int, index: Tensor, shape: Sequence[Size
 @aten("index_add")
 def index_add(c: Context, x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     if x.rank == 0:
-        refuse("index_add on a 0-d tensor")
+        one = [c.reshape(t, [1]) for t in (x, index, source)]
+        return c.reshape(index_add(c, one[0], 0, one[1], one[2], alpha=alpha), [])
+    if source.rank == 0:
+        source = c.reshape(source, [1])
     if alpha != 1:
         source = c.emit("Mul", source, c.scalar(alpha, source.dtype))
-    return _scatter(c, x, dim, _spread(c, x, dim, index, source.shape), source, "add")
+    return _scatter(c, x, dim, spread(c, x, dim, index, source.shape), source, "add")
 
 
 @aten("index_copy")
@@ -170,7 +185,7 @@ def index_copy(c: Context, x: Tensor, dim: int, index: Tensor, source: Tensor) -
         return c.reshape(source, [])
     if source.rank == 0:
         source = c.reshape(source, [1])
-    return _scatter(c, x, dim, _spread(c, x, dim, index, source.shape), source, "none")
+    return _scatter(c, x, dim, spread(c, x, dim, index, source.shape), source, "none")
 
 
 @aten("index_fill")
@@ -179,7 +194,7 @@ def index_fill(c: Context, x: Tensor, dim: int, index: Tensor, value: Any) -> Te
         return c.tensor(value, x.dtype)
     a = x.axis(dim)
     shape = [*x.shape[:a], product(index.shape), *x.shape[a + 1 :]]
-    return _scatter(c, x, dim, _spread(c, x, dim, index, shape), c.expand(c.tensor(value, x.dtype), shape), "none")
+    return _scatter(c, x, dim, spread(c, x, dim, index, shape), c.expand(c.tensor(value, x.dtype), shape), "none")
 
 
 @aten("index_put", "_unsafe_index_put", "_index_put_impl")

@@ -131,18 +131,29 @@ def view_as(c: Context, x: Tensor, other: Tensor) -> Tensor:
 
 @aten("as_strided", "as_strided_copy")
 def as_strided(c: Context, x: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
-    """Where it is a plain view of memory in order."""
+    """Of a tensor whose memory is in order: a plain view, or gathered elements."""
     want, strides = c.sizes(size), c.sizes(stride)
-    row: Size = 1
-    for n, s in zip(reversed(want), reversed(strides), strict=True):
-        if n != 1 and s != row:
-            refuse("as_strided, unless it is a plain view")
-        row = simple(row * n)
     val = c.node.args[0].meta["val"] if c.node is not None and isinstance(c.node.args[0], torch.fx.Node) else None
-    plain = isinstance(val, torch.Tensor) and val.is_contiguous()
-    if not plain or row != product(x.shape) or storage_offset not in (None, 0):
-        refuse("as_strided, unless it is a plain view")
-    return c.reshape(x, want)
+    if not isinstance(val, torch.Tensor) or not val.is_contiguous() or val.storage_offset() != 0:
+        refuse("as_strided of a tensor that is a view itself")
+    begin = c.size(storage_offset or 0)
+    row: Size = 1
+    plain = begin == 0
+    for n, s in zip(reversed(want), reversed(strides), strict=True):
+        plain = plain and (n == 1 or s == row)
+        row = simple(row * n)
+    total = product(x.shape)
+    if plain and row == total:
+        return c.reshape(x, want)
+    known = [n for n in (*want, *strides, begin) if isinstance(n, int)]
+    if len(known) != 2 * len(want) + 1 or not isinstance(row, int) or row > 1 << 20:
+        refuse("as_strided with symbolic sizes, or of many elements")
+    index = torch.full([], known[-1], dtype=torch.int64)
+    for n, s in zip(known[: len(want)], known[len(want) : -1], strict=True):
+        index = index[..., None] + torch.arange(n) * s
+    if row and isinstance(total, int) and int(index.max()) >= total:
+        refuse("as_strided beyond the tensor's elements")
+    return c.emit("Gather", c.reshape(x, [total]), c.constant(index), axis=0)
 
 
 # ---- parts

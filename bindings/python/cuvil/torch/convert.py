@@ -14,6 +14,7 @@ from cuvil.errors import CuvilError, ModelError, ShapeError, UnsupportedError
 from cuvil.torch import (  # noqa: F401  the tables register themselves
     aten_elementwise,
     aten_index,
+    aten_more,
     aten_neural,
     aten_pool,
     aten_recurrent,
@@ -206,6 +207,8 @@ class _Converter:
             if i in self.static:
                 self.env[node] = self.c.constant(self.static[i])
             elif isinstance(val, torch.Tensor):
+                if not node.users and all(isinstance(n, int) for n in val.shape) and not self.whole:
+                    continue  # nobody reads it, and no size
                 self.env[node] = _input(self.c, node.name, val)
                 self.converted.inputs.append(i)
                 for axis, s in enumerate(self.env[node].shape):
