@@ -78,7 +78,7 @@ def _compile(fn: Any, options: Options) -> Any:
             raise TypeError(
                 f"cuvil.compile takes functions, nn.Modules and classes of nn.Modules, not the class {fn.__name__}"
             )
-        fn.forward = CompiledFunction(fn.forward, options)
+        fn.forward = CompiledFunction(fn.forward, options)  # type: ignore[attr-defined]
         return fn
     if not callable(fn):
         raise TypeError(f"cuvil.compile takes a function or an nn.Module, not {type(fn).__name__}")

@@ -73,7 +73,7 @@ class Unit:
         self._dispatch = weakref.ref(dispatch)
         if self.variants:
             self.variants[0].install(dispatch)
-        return dispatch.function  # type: ignore[no-any-return]
+        return dispatch.function  # type: ignore[no-any-return, return-value]
 
     def eager(self, *args: Any) -> Any:
         """The whole graph in PyTorch."""
