@@ -125,7 +125,6 @@ def test_what_is_not_there_is_refused_by_name(conv_model):
         with pytest.raises(cuvil.UnsupportedError, match=text):
             cuvil.build(graph, **kwargs)
     for function in (
-        cuvil.compile,
         cuvil.import_tflite,
         cuvil.import_tensorflow,
         cuvil.QATRecompile,

@@ -78,11 +78,9 @@ class Session:
         if self.options.recompile == "error":
             context = CompileContext.current_compile_id()
             if context is not None and (context.frame_compile_id or 0) > 0:
-                return _raise(
-                    RecompileError(
-                        f'{self.name} would be compiled again (recompile="error"): its arguments have new shapes, dtypes '
-                        "or values, or something that it reads changed. TORCH_LOGS=recompiles names the guard."
-                    )
+                raise RecompileError(
+                    f'{self.name} would be compiled again (recompile="error"): its arguments have new shapes, dtypes '
+                    "or values, or something that it reads changed. TORCH_LOGS=recompiles names the guard."
                 )
         if not any(n.op.startswith("call_") for n in gm.graph.nodes):
             return gm.forward

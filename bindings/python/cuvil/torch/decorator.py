@@ -3,11 +3,13 @@
 import copy
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, overload
 
 import torch
+from torch._dynamo.callback import callback_handler
 from torch._dynamo.exc import BackendCompilerFailed, Unsupported
 from torch.utils.hooks import RemovableHandle
 
@@ -114,6 +116,7 @@ class CompiledFunction:
         )
         self._hooks_seen = RemovableHandle.next_id
         self._fresh = True
+        self._locked = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
@@ -174,6 +177,33 @@ class CompiledFunction:
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(_NO_PICKLE)
 
+
+def _compiling() -> "CompiledFunction | None":
+    """The compiled function whose call has made Dynamo compile in this thread."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code is CompiledFunction.__call__.__code__:
+            return frame.f_locals["self"]  # type: ignore[no-any-return]
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _on_start(_: Any) -> None:
+    """Lets other callers of the function wait for this compilation, instead of compiling the same once more."""
+    f = _compiling()
+    if f is not None and not f._fresh and f._session.lock.acquire(blocking=False):
+        f._fresh = f._locked = True
+
+
+def _on_end(_: Any) -> None:
+    f = _compiling()
+    if f is not None and f._locked:
+        f._fresh = f._locked = False
+        f._session.lock.release()
+
+
+callback_handler.register_start_callback(_on_start)
+callback_handler.register_end_callback(_on_end)
 
 _NO_PICKLE = (
     "what cuvil.compile returns cannot be pickled: it holds code for this process. Pickle the original "

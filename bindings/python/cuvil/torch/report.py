@@ -107,7 +107,7 @@ def _graph(frame: "Frame") -> GraphReport | None:
     if reason is not None and getattr(reason, "graph_break", False):
         stack = getattr(reason, "user_stack", None) or []
         where = f"{stack[-1].filename}:{stack[-1].lineno}: " if stack else ""
-        graph_break = where + str(reason.reason).splitlines()[0]
+        graph_break = where + _first_sentence(str(reason.reason))
     if frame.unit is None:
         return GraphReport([], [], 0, frame.reason or "", graph_break, 0, 0)
     unit = frame.unit()
@@ -117,6 +117,13 @@ def _graph(frame: "Frame") -> GraphReport | None:
     return GraphReport(
         _lines(unit), kernels, len(unit.partition.regions), None, graph_break, unit.repacks, unit.eager_calls
     )
+
+
+def _first_sentence(reason: str) -> str:
+    """Dynamo's explanation, or its first line if there is none."""
+    lines = [line.strip() for line in reason.splitlines()]
+    explained = [line.removeprefix("Explanation: ") for line in lines if line.startswith("Explanation: ")]
+    return explained[0] if explained else lines[0]
 
 
 def _lines(unit: "Unit") -> list[Line]:
