@@ -228,6 +228,28 @@ PyMethodDef dispatch_method = {"cuvil_region",
                                reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_dispatch)),
                                METH_FASTCALL, "Calls compiled code, or PyTorch where it does not fit."};
 
+// Python's garbage collector sees through a Dispatch: its slow path owns what may, by way of a graph, own it.
+int traverse_dispatch(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const auto* d = nb::inst_ptr<Dispatch>(self);
+  Py_VISIT(d->slow.ptr());
+  Py_VISIT(d->function.ptr());
+  return 0;
+}
+
+int clear_dispatch(PyObject* self) {
+  auto* d = nb::inst_ptr<Dispatch>(self);
+  d->slow.reset();
+  d->function.reset();
+  d->target.reset();
+  return 0;
+}
+
+PyType_Slot dispatch_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_dispatch)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear_dispatch)},
+                                {0, nullptr}};
+
 }  // namespace
 
 void bind_torch(nb::module_& m) {
@@ -255,7 +277,7 @@ void bind_torch(nb::module_& m) {
             return result ? nb::steal(result) : nb::none();
           },
           nb::arg("args"), "The tuple of outputs, or None if the arguments are not what the call is for.");
-  nb::class_<Dispatch>(m, "Dispatch", nb::is_weak_referenceable())
+  nb::class_<Dispatch>(m, "Dispatch", nb::is_weak_referenceable(), nb::type_slots(dispatch_slots))
       .def(
           "__init__", [](Dispatch* d, nb::object slow) { new (d) Dispatch{std::move(slow), nullptr, {}, nullptr}; },
           nb::arg("slow"))

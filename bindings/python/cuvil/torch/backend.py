@@ -145,14 +145,13 @@ def _guard_hooks() -> None:
     if not _hook_setting:
         _hook_setting.append(dynamo_config.skip_nnmodule_hook_guards)
         dynamo_config.skip_nnmodule_hook_guards = False
+        if _restore_hook_setting not in callback_handler.end_callbacks:  # torch._dynamo.reset() forgets it
+            callback_handler.register_end_callback(_restore_hook_setting)
 
 
 def _restore_hook_setting(_: Any) -> None:
     while _hook_setting:
         dynamo_config.skip_nnmodule_hook_guards = _hook_setting.pop()
-
-
-callback_handler.register_end_callback(_restore_hook_setting)
 
 
 class _GradientsError(Exception):

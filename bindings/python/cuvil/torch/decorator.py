@@ -5,6 +5,7 @@ import functools
 import inspect
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, overload
 
@@ -116,17 +117,21 @@ class CompiledFunction:
         )
         self._hooks_seen = RemovableHandle.next_id
         self._fresh = True
-        self._locked = False
+        self._entry: types.CodeType | None = None  # the function's own code, as Dynamo sees it
+        self._generation = 0  # compilations so far
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
             return self.__wrapped__(*args, **kwargs)
         if self._fresh or self._hooks_seen != RemovableHandle.next_id:
             return self._first_call(args, kwargs)
+        generation = self._generation  # noqa: F841  _on_start reads it off this frame
         try:
             return self._run(*args, **kwargs)
         except (BackendCompilerFailed, Unsupported) as e:
             self._translate(e)
+        except _Again:
+            return self(*args, **kwargs)
 
     def _first_call(self, args: Any, kwargs: Any) -> Any:
         with self._session.lock:
@@ -137,6 +142,7 @@ class CompiledFunction:
                     self._start()
                 self._session.guard_hooks = True
             self._hooks_seen = RemovableHandle.next_id
+            _watch_compilations()
             try:
                 result = self._run(*args, **kwargs)
             except (BackendCompilerFailed, Unsupported) as e:
@@ -178,32 +184,53 @@ class CompiledFunction:
         raise TypeError(_NO_PICKLE)
 
 
-def _compiling() -> "CompiledFunction | None":
-    """The compiled function whose call has made Dynamo compile in this thread."""
-    frame = sys._getframe()
+class _Again(BaseException):
+    """The call is to be made again: another thread has compiled meanwhile what it lacked. Never seen by users."""
+
+
+def _calling() -> types.FrameType | None:
+    """The frame of the compiled function's call that has made Dynamo compile in this thread."""
+    frame: types.FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code is not CompiledFunction.__call__.__code__:
+        frame = frame.f_back
+    return frame
+
+
+def _code_being_compiled() -> types.CodeType | None:
+    """Read off the frames of Dynamo that lead here; None if they look different one day."""
+    frame: types.FrameType | None = sys._getframe()
     while frame is not None:
-        if frame.f_code is CompiledFunction.__call__.__code__:
-            return frame.f_locals["self"]  # type: ignore[no-any-return]
-        frame = frame.f_back  # type: ignore[assignment]
+        code = frame.f_locals.get("code")
+        if isinstance(code, types.CodeType):
+            return code
+        frame = frame.f_back
     return None
 
 
 def _on_start(_: Any) -> None:
-    """Lets other callers of the function wait for this compilation, instead of compiling the same once more."""
-    f = _compiling()
-    if f is not None and not f._fresh and f._session.lock.acquire(blocking=False):
-        f._fresh = f._locked = True
+    """Dynamo compiles one at a time, but a thread that has waited for its turn would compile the same once more."""
+    frame, code = _calling(), _code_being_compiled()
+    if frame is None or code is None:
+        return
+    f = frame.f_locals["self"]
+    if f._fresh:
+        f._entry = f._entry or code
+    elif code is f._entry and frame.f_locals["generation"] != f._generation:
+        raise _Again  # nothing of the function has run yet
 
 
 def _on_end(_: Any) -> None:
-    f = _compiling()
-    if f is not None and f._locked:
-        f._fresh = f._locked = False
-        f._session.lock.release()
+    frame = _calling()
+    if frame is not None:
+        frame.f_locals["self"]._generation += 1
 
 
-callback_handler.register_start_callback(_on_start)
-callback_handler.register_end_callback(_on_end)
+def _watch_compilations() -> None:
+    """torch._dynamo.reset() forgets who watches."""
+    if _on_start not in callback_handler.start_callbacks:
+        callback_handler.register_start_callback(_on_start)
+        callback_handler.register_end_callback(_on_end)
+
 
 _NO_PICKLE = (
     "what cuvil.compile returns cannot be pickled: it holds code for this process. Pickle the original "
@@ -245,16 +272,26 @@ class _ModuleCall(CompiledFunction):
     def __init__(self, module: torch.nn.Module, options: Options) -> None:
         # A code object of its own: Dynamo keeps and counts compilations per code object.
         name = type(module).__name__
-        call = types.FunctionType(_call_module.__code__.replace(co_name=name), globals(), name)
+        # Globals of its own, too: Dynamo leaves its compiled code in them.
+        own: dict[str, Any] = {"__name__": __name__, "__builtins__": __builtins__}
+        call = types.FunctionType(_call_module.__code__.replace(co_name=name), own, name)
         call.__qualname__ = name
         super().__init__(call, options)
         self.module = module
+        weakref.finalize(self, _release, own)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(self.module, *args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self  # an attribute of a class, but no method
+
+
+def _release(own: dict[str, Any]) -> None:
+    """Lets compiled code go; Dynamo's own references to these globals last as long as PyTorch's modules."""
+    for name in own:
+        if name.startswith("__compiled_fn"):
+            own[name] = None
 
 
 def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
