@@ -115,6 +115,10 @@ cuvil_status Decoder::tensor(const cvl::TensorInfo* source, const char* what, ui
   out->info.name = source->name()->c_str();
   out->info.dtype = static_cast<cuvil_dtype>(source->dtype());
   out->info.ndim = static_cast<int32_t>(rank);
+  if (const auto* fixed = source->fixed()) {
+    out->fixed = fixed->data();
+    out->fixed_bytes = fixed->size();
+  }
   out->info.dims = p_.dim_values.data() + next_dim_;
   out->info.dim_texts = p_.dim_texts.data() + next_dim_;
   for (uint32_t i = 0; i < rank; ++i, ++next_dim_) {

@@ -31,6 +31,8 @@ struct Tensor {
   const uint32_t* dims;  ///< size programs
   uint32_t buffer;       ///< kNone: an input that nothing reads
   bool data_dependent;   ///< some dimension is known only after the run
+  const uint8_t* fixed;  ///< an input that must have these elements, else null
+  uint32_t fixed_bytes;
 };
 
 struct Buffer {

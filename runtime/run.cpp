@@ -116,7 +116,13 @@ cuvil_status check_inputs(cuvil_context* c, const DLTensor* const* inputs, size_
     if (const cuvil_status status = check_tensor(inputs[i], p.inputs[i], "input", i)) return status;
     c->input_shapes[i] = inputs[i]->shape;
   }
-  return select_plan(c, c->input_shapes.data());
+  if (const cuvil_status status = select_plan(c, c->input_shapes.data())) return status;
+  for (size_t i = 0; i < count; ++i)
+    if (p.inputs[i].fixed && !has_elements(*inputs[i], p.inputs[i].fixed, p.inputs[i].fixed_bytes))
+      return fail(CUVIL_SHAPE_ERROR,
+                  "input '%.80s' has other elements than the program was made for; compile for these, too",
+                  p.inputs[i].info.name);
+  return CUVIL_OK;
 }
 
 cuvil_status check_output(const cuvil_context* c, size_t i, const DLTensor* t, DLTensor* const* outputs) {

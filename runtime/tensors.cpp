@@ -118,6 +118,21 @@ void pack_tensor(const DLTensor& t, char* to) {
   }
 }
 
+bool has_elements(const DLTensor& t, const uint8_t* packed, size_t bytes) {
+  if (packed_bytes(t) != bytes) return false;
+  const size_t width = t.dtype.bits / 8u;
+  for (size_t i = 0; i * width < bytes; ++i) {
+    int64_t at = static_cast<int64_t>(i);
+    if (!is_contiguous(t)) {
+      int64_t rest = at;
+      at = 0;
+      for (int32_t axis = t.ndim; axis-- > 0; rest /= t.shape[axis]) at += rest % t.shape[axis] * t.strides[axis];
+    }
+    if (memcmp(data_of(t) + at * static_cast<int64_t>(width), packed + i * width, width) != 0) return false;
+  }
+  return true;
+}
+
 DLManagedTensor* new_tensor(unsigned dtype, int32_t ndim, const int64_t* dims) {
   size_t bytes = static_cast<size_t>(dtype_bytes(dtype));
   for (int32_t i = 0; i < ndim; ++i) bytes *= static_cast<size_t>(dims[i]);

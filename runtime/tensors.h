@@ -21,6 +21,9 @@ bool overlap(const DLTensor& a, const DLTensor& b);
 /// Copies a tensor of any strides to row-major memory.
 void pack_tensor(const DLTensor& t, char* to);
 
+/// True if the tensor, of any strides, has these elements, row-major.
+bool has_elements(const DLTensor& t, const uint8_t* packed, size_t bytes);
+
 /// Fresh memory for a contiguous tensor, its shape and its DLManagedTensor, in one block. Null if
 /// memory is short.
 DLManagedTensor* new_tensor(unsigned dtype, int32_t ndim, const int64_t* dims);

@@ -126,6 +126,7 @@ class Serializer {
     out.dtype = static_cast<uint8_t>(p.dtype);
     out.dims = sizes(p.shape);
     for (const Dim& d : p.shape) out.dim_texts.push_back(d.str());
+    if (p.fixed) out.fixed.assign(p.fixed->raw(), p.fixed->raw() + p.fixed->bytes());
   }
 
   /// The buffer whose memory `index` is, and where in it: views of views become views of that.

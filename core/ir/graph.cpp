@@ -180,6 +180,7 @@ Graph Graph::clone() const {
   Graph copy(name);
   copy.source = source;
   copy.output_names = output_names;
+  copy.fixed_inputs = fixed_inputs;
   copy.next_id_ = next_id_;
   copy.names_ = names_;
   ValueMap map;

@@ -92,6 +92,9 @@ class Graph {
   /// The user's names of the results, beside body.results: a result may be any value, even an input. In text:
   /// `-> (prob = %v12)`.
   std::vector<std::string> output_names;
+  /// Inputs, by name, that went into the graph as constants: it is right only for calls with these values, which the
+  /// runtime checks. In text: `%axes: i64[1] = dense<i64[1], 2>`.
+  std::map<std::string, Tensor, std::less<>> fixed_inputs;
 
   /// A new graph input.
   Value* add_input(std::string name, Type type);

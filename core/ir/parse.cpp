@@ -20,7 +20,7 @@ class Parser : public text::Reader {
     expect("@");
     graph_.name = name();
     expect("(");
-    parse_params(graph_.body);
+    parse_params(graph_.body, true);
     expect(")");
     expect("->");
     const size_t results_at = skip_results();
@@ -43,7 +43,7 @@ class Parser : public text::Reader {
  private:
   // ---- graph, regions, nodes
 
-  void parse_params(Region& region) {
+  void parse_params(Region& region, bool of_graph = false) {
     if (peek(")")) return;
     do {
       const std::string n = new_name();
@@ -52,6 +52,10 @@ class Parser : public text::Reader {
       v->name = n;
       v->type = type();
       define(n, v.get());
+      if (of_graph && accept("=")) {
+        if (!accept_word("dense")) fail("an input's value is written dense<TYPE, ...>");
+        graph_.fixed_inputs[n] = tensor();
+      }
       region.params.push_back(std::move(v));
     } while (accept(","));
   }

@@ -24,7 +24,7 @@ class Printer {
 
   std::string run(const Graph& g) {
     out_ += "graph @" + name(g.name) + "(";
-    params(g.body);
+    params(g.body, &g);
     out_ += ") -> (";
     for (size_t i = 0; i < g.body.results.size(); ++i) {
       if (i) out_ += ", ";
@@ -44,9 +44,15 @@ class Printer {
   static std::string name(std::string_view s) { return text::is_bare_name(s) ? std::string(s) : text::quote(s); }
   static std::string value(const Value* v) { return v ? "%" + name(v->name) : "_"; }
 
-  void params(const Region& r) {
-    for (size_t i = 0; i < r.params.size(); ++i)
+  void params(const Region& r, const Graph* graph = nullptr) {
+    for (size_t i = 0; i < r.params.size(); ++i) {
       out_ += (i ? ", " : "") + value(r.params[i].get()) + ": " + r.params[i]->type.str();
+      if (!graph) continue;
+      if (auto it = graph->fixed_inputs.find(r.params[i]->name); it != graph->fixed_inputs.end()) {
+        out_ += " = ";
+        print(it->second);
+      }
+    }
   }
 
   void nodes(const Region& r, size_t indent) {

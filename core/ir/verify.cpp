@@ -8,6 +8,7 @@
 //  6. Sizes are not known to be negative, and every symbol in a type occurs in the type of one of the graph's inputs.
 //  7. Results of the graph and their names correspond; regions are nested at most kMaxNesting deep.
 //  8. Constants have known sizes, and bytes.
+//  9. A fixed input is an input, and its value has its type.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,6 +41,12 @@ class Verifier {
     const std::vector<std::string> symbols = g.symbols();
     symbols_.insert(symbols.begin(), symbols.end());
     if (g.output_names.size() != g.body.results.size()) return "results of the graph and their names differ in number";
+    for (const auto& [fixed, value] : g.fixed_inputs) {
+      const auto is_it = [&name = fixed](const auto& p) { return p && p->name == name; };
+      const auto it = std::find_if(g.body.params.begin(), g.body.params.end(), is_it);
+      if (it == g.body.params.end()) return "'" + fixed + "' has a fixed value and is no input";
+      if ((*it)->type != value.type) return "the fixed value of input '" + fixed + "' is of another type";
+    }
     if (Broken b = region(g.body, 0)) return b;
     for (const Value* v : all_)
       if (Broken b = users(*v)) return b;

@@ -97,6 +97,8 @@ class Planner {
       const ir::Value& v = *graph_.body.params[i];
       CUVIL_CHECK(v.type.layout.is_plain(), "graph inputs are plain");
       plan_.inputs.push_back({v.name, v.type.dtype, v.type.shape, add_buffer(v, BufferKind::input)});
+      if (auto it = graph_.fixed_inputs.find(v.name); it != graph_.fixed_inputs.end())
+        plan_.inputs.back().fixed = it->second;
     }
     for (const std::string& name : graph_.symbols()) plan_.symbols.push_back(bind_symbol(name));
   }

@@ -2,6 +2,7 @@
 // in the compiler's terms; core/artifact writes it as a program of core/abi/cvl.fbs, for the JIT and for .cvl alike.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Port {
   DType dtype;
   Shape shape;
   int buffer;
+  std::optional<ir::Tensor> fixed = std::nullopt;  ///< an input that must have this value
 };
 
 enum class BufferKind : uint8_t { input, output, constant, arena };

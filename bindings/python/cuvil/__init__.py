@@ -27,6 +27,7 @@ from cuvil.not_yet import (
     import_tensorflow,
     import_tflite,
 )
+from cuvil.specialize import ValueGraph
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "ShapeError",
     "TargetError",
     "UnsupportedError",
+    "ValueGraph",
     "build",
     "compile",
     "import_onnx",

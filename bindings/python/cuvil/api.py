@@ -4,9 +4,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from cuvil import _core
 from cuvil.errors import TargetError, UnsupportedError
 from cuvil.executable import Executable
+from cuvil.specialize import SpecializingExecutable, ValueGraph, as_value
 
 
 class ModelProto(Protocol):
@@ -20,25 +23,37 @@ class ModelProto(Protocol):
 def import_onnx(
     model: str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto,
     shapes: Mapping[str, Sequence[int]] | None = None,
-) -> _core.Graph:
+    values: Mapping[str, Any] | None = None,
+) -> _core.Graph | ValueGraph:
     """An ONNX model (opsets 7 to 28) as a graph.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. From a path the weights are mapped, not copied, and
     external data may lie in the model's folder. `shapes` gives symbolic inputs sizes, e.g. {"x": [1, 3, 640, 640]}:
-    kernels are then made for exactly these; -1 leaves an axis symbolic. Raises ModelError for a damaged model,
-    UnsupportedError, which lists every unsupported node, for one with operators that Cuvil lacks, and ShapeError for
-    sizes that contradict the model.
+    kernels are then made for exactly these; -1 leaves an axis symbolic. `values` fixes inputs that decide shapes or
+    axes, e.g. {"axes": np.array([1])}: they stay inputs, and a call with another value is refused. A model that needs
+    such values and does not get them here becomes a ValueGraph: what `build` makes of it compiles once per value.
+    Raises ModelError for a damaged model, UnsupportedError, which lists every unsupported node, for one with operators
+    that Cuvil lacks, and ShapeError for sizes or values that contradict the model.
     """
     sizes = {name: list(map(int, shape)) for name, shape in (shapes or {}).items()}
+    fixed = {name: as_value(name, value) for name, value in (values or {}).items()}
+    source: str | bytes
     if isinstance(model, (str, os.PathLike)):
-        return _core.import_onnx_file(os.fspath(model), sizes)
-    if isinstance(model, (bytearray, memoryview)):
-        model = bytes(model)
-    if isinstance(model, bytes):
-        return _core.import_onnx_bytes(model, "model.onnx", sizes)
-    if hasattr(model, "SerializeToString"):
-        return _core.import_onnx_bytes(model.SerializeToString(), "model.onnx", sizes)
-    raise TypeError(f"import_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+        source = os.fspath(model)
+    elif isinstance(model, (bytes, bytearray, memoryview)):
+        source = bytes(model)
+    elif hasattr(model, "SerializeToString"):
+        source = model.SerializeToString()
+    else:
+        raise TypeError(f"import_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+
+    def read(more: Mapping[str, np.ndarray[Any, Any]]) -> tuple[_core.Graph, list[tuple[str, int]]]:
+        if isinstance(source, str):
+            return _core.import_onnx_file(source, sizes, {**fixed, **more})
+        return _core.import_onnx_bytes(source, "model.onnx", sizes, {**fixed, **more})
+
+    graph, waits_for = read({})
+    return ValueGraph(read, graph, dict(waits_for)) if waits_for else graph
 
 
 def import_torch(
@@ -76,7 +91,7 @@ def compile(fn: Any = None, /, **options: Any) -> Any:
 
 
 def build(
-    graph: _core.Graph,
+    graph: _core.Graph | ValueGraph,
     target: str = "cpu",
     precision: str = "fp32",
     num_threads: int | None = None,
@@ -85,7 +100,7 @@ def build(
     numerics: str = "default",
     optimize: bool = True,
 ) -> Executable:
-    """Compiles a graph for this machine.
+    """Compiles a graph for this machine. A ValueGraph compiles when it is called, once per value of its `value_inputs`.
 
     `target`: "cpu", or "reference" for the interpreter (slow, exact: the oracle). `numerics="strict"` keeps the
     order of all sums and leaves out rewrites that change rounding. `num_threads`: at most this many threads per
@@ -93,7 +108,7 @@ def build(
     pass, every operator by its plain loop nest; what `cuvil diff` compares with. Raises UnsupportedError for what is
     not there yet (other precisions and targets, calibration, tuning).
     """
-    if not isinstance(graph, _core.Graph):
+    if not isinstance(graph, (_core.Graph, ValueGraph)):
         raise TypeError(f"build takes a Graph (from import_onnx or parse), not {type(graph).__name__}")
     if target in ("gpu", "npu", "auto"):
         raise UnsupportedError(f'target="{target}" is not implemented yet. Use target="cpu".')
@@ -106,8 +121,13 @@ def build(
         raise UnsupportedError('calibration is for precision="int8", which is not implemented yet.')
     if tune not in (False, None):
         raise UnsupportedError("tune is not implemented yet: schedules are chosen by rules. Use tune=False.")
-    compiled = _core.build(graph, "cpu", precision, numerics, target, bool(optimize))
-    return Executable(_core.Model(compiled, _threads(num_threads)), compiled)
+    threads = _threads(num_threads)
+
+    def compile_one(graph: _core.Graph) -> Executable:
+        compiled = _core.build(graph, "cpu", precision, numerics, target, bool(optimize))
+        return Executable(_core.Model(compiled, threads), compiled)
+
+    return SpecializingExecutable(graph, compile_one) if isinstance(graph, ValueGraph) else compile_one(graph)
 
 
 def load(path: str | os.PathLike[str], num_threads: int | None = None) -> Executable:

@@ -13,6 +13,7 @@ from cuvil import _core, api
 from cuvil.diff import diff
 from cuvil.errors import CuvilError, ModelError, ShapeError, UnsupportedError
 from cuvil.executable import Executable, Port
+from cuvil.specialize import ValueGraph
 
 _EPILOG = """examples:
   cuvil compile model.onnx -o model.cvl                     for this machine and its baseline
@@ -115,7 +116,10 @@ def _import(path: str, shapes: dict[str, list[int]] | None = None) -> _core.Grap
             raise ModelError(f"cannot read '{path}': {e}") from None
     if path.endswith((".tflite", ".pb")) or os.path.isdir(path):
         raise UnsupportedError(f"'{path}': only ONNX models and .cir text are read so far")
-    return api.import_onnx(path, shapes)
+    graph = api.import_onnx(path, shapes)
+    if isinstance(graph, ValueGraph):
+        graph.refuse("the command line")
+    return graph
 
 
 def _compile(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@
 #include "bindings/python/src/bindings.h"
 #include "core/frontends/onnx/import.h"
 #include "core/ops/op.h"
+#include "runtime/dtypes.h"
 
 namespace cuvil::python {
 namespace {
@@ -80,6 +81,44 @@ nb::list ports(const std::vector<std::pair<std::string, const ir::Type*>>& value
   for (const auto& [name, type] : values)
     l.append(nb::make_tuple(name, std::string(name_of(type->dtype)), dims_of(type->shape)));
   return l;
+}
+
+DType dtype_of(const nb::dlpack::dtype& t, const std::string& name) {
+  for (unsigned i = 0; i < kDTypeCount; ++i) {
+    const DLDataType d = runtime::to_dlpack(i);
+    if (d.code == t.code && d.bits == t.bits && d.lanes == t.lanes) return static_cast<DType>(i);
+  }
+  throw Error(CUVIL_SHAPE_ERROR, "the value of input '" + name + "' has an element type that no input has");
+}
+
+/// {name: contiguous array on the CPU} as tensors; the bytes are copied.
+frontends::InputValues values_of(const nb::dict& values) {
+  frontends::InputValues all;
+  for (auto [key, value] : values) {
+    const auto name = nb::cast<std::string>(key);
+    nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> a;
+    if (!nb::try_cast(value, a))
+      throw Error(CUVIL_SHAPE_ERROR, "the value of input '" + name + "' is no numeric array");
+    const nb::dlpack::dtype t = a.dtype();
+    ir::Type type{dtype_of({t.code, t.bits, t.lanes}, name), {}, {}};
+    for (size_t i = 0; i < a.ndim(); ++i) type.shape.emplace_back(static_cast<int64_t>(a.shape(i)));
+    const auto* bytes = static_cast<const uint8_t*>(a.data());
+    all[name] = ir::Tensor::from_bytes(std::move(type), {bytes, bytes + a.nbytes()});
+  }
+  return all;
+}
+
+/// (graph, [(name, most elements)] of the inputs that it waits for).
+template <class F>
+nb::tuple import(F&& run) {
+  std::optional<frontends::Imported> result;
+  {
+    nb::gil_scoped_release nogil;
+    result.emplace(run());
+  }
+  nb::list waits;
+  for (const frontends::ValueInput& v : result->waits_for) waits.append(nb::make_tuple(v.name, v.most_elements));
+  return nb::make_tuple(PyGraph{std::make_shared<ir::Graph>(std::move(result->graph))}, waits);
 }
 
 }  // namespace
@@ -159,14 +198,15 @@ void bind_graph(nb::module_& m) {
 
   m.def(
       "import_onnx_file",
-      [](const std::string& path, const frontends::InputShapes& shapes) {
-        nb::gil_scoped_release nogil;
-        return PyGraph{std::make_shared<ir::Graph>(frontends::import_onnx_file(path, shapes))};
+      [](const std::string& path, const frontends::InputShapes& shapes, const nb::dict& values) {
+        const frontends::ImportOptions options{shapes, values_of(values)};
+        return import([&] { return frontends::try_import_onnx_file(path, options); });
       },
-      nb::arg("path"), nb::arg("shapes"));
+      nb::arg("path"), nb::arg("shapes"), nb::arg("values"));
   m.def(
       "import_onnx_bytes",
-      [](nb::bytes data, const std::string& source, const frontends::InputShapes& shapes) {
+      [](nb::bytes data, const std::string& source, const frontends::InputShapes& shapes, const nb::dict& values) {
+        const frontends::ImportOptions options{shapes, values_of(values)};
         // The graph's constants point into the bytes object, which they keep alive; the last of them may go on a thread
         // without the GIL.
         PyObject* object = data.ptr();
@@ -176,11 +216,9 @@ void bind_graph(nb::module_& m) {
           Py_DECREF(static_cast<PyObject*>(const_cast<void*>(p)));
         });
         const std::string_view bytes(data.c_str(), data.size());
-        nb::gil_scoped_release nogil;
-        return PyGraph{
-            std::make_shared<ir::Graph>(frontends::import_onnx(bytes, std::move(owner), source, "", shapes))};
+        return import([&] { return frontends::try_import_onnx(bytes, std::move(owner), source, "", options); });
       },
-      nb::arg("data"), nb::arg("source"), nb::arg("shapes"));
+      nb::arg("data"), nb::arg("source"), nb::arg("shapes"), nb::arg("values"));
   m.def("parse", [](const std::string& text) {
     nb::gil_scoped_release nogil;
     auto graph = std::make_shared<ir::Graph>(ir::parse(text));

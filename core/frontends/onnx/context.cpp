@@ -48,27 +48,38 @@ ir::Value* OpContext::in(size_t i) {
   return e.value;
 }
 
-std::optional<KnownInts> OpContext::known(size_t i) const {
-  if (!has(i)) return std::nullopt;
+const Entry* OpContext::entry(size_t i) const {
+  if (!has(i)) return nullptr;
   auto it = scope_.find(proto.inputs[i]);
-  if (it == scope_.end()) return std::nullopt;
-  if (it->second.known) return it->second.known;
-  if (const ir::Tensor* t = constant(i)) return known_of_constant(*t);
+  return it == scope_.end() ? nullptr : &it->second;
+}
+
+std::optional<KnownInts> OpContext::known(size_t i) const {
+  const Entry* e = entry(i);
+  if (!e) return std::nullopt;
+  if (e->known) return e->known;
+  const ir::Type& type = e->value->type;
+  if (type.rank() > 1 || is_float(type.dtype) || !is_static(type.shape)) return std::nullopt;
+  if (num_elements(type.shape).value() > kMaxKnown) return std::nullopt;
+  if (const ir::Tensor* t = folder_.constant(e->value)) return known_of_constant(*t);
   return std::nullopt;
 }
 
+/// Input i has to be known and is not.
+void OpContext::needs(size_t i, std::string_view what) const {
+  if (const Entry* e = entry(i); e && e->value)
+    if (NeedsValues n{folder_.inputs_of(e->value)}; !n.inputs.empty()) throw n;
+  unsupported(std::string(proto.op_type) + ": " + std::string(what) +
+              " must be constant or computed from shapes, here it depends on the data");
+}
+
 std::vector<Dim> OpContext::dims(size_t i, std::string_view what) const {
-  std::optional<KnownInts> k = known(i);
-  if (!k) {
-    if (const ir::Tensor* t = constant(i); t && is_int(t->type.dtype)) {
-      std::vector<Dim> all;
-      for (int64_t v : t->to_ints()) all.emplace_back(v);
-      return all;
-    }
-    unsupported(std::string(proto.op_type) + ": " + std::string(what) +
-                " must be constant or computed from shapes, here it depends on the data");
-  }
-  return k->values;
+  if (std::optional<KnownInts> k = known(i)) return k->values;
+  const ir::Tensor& t = tensor(i, what);
+  if (is_float(t.type.dtype)) malformed(std::string(proto.op_type) + ": " + std::string(what) + " must be integers");
+  std::vector<Dim> all;
+  for (int64_t v : t.to_ints()) all.emplace_back(v);
+  return all;
 }
 
 std::vector<int64_t> OpContext::ints(size_t i, std::string_view what) const {
@@ -87,9 +98,20 @@ const ir::Tensor* OpContext::constant(size_t i) const {
   return it == scope_.end() || !it->second.value ? nullptr : ir::constant_of(it->second.value);
 }
 
+const ir::Tensor& OpContext::tensor(size_t i, std::string_view what) const {
+  if (!has(i)) malformed(std::string(proto.op_type) + " lacks its input " + std::to_string(i));
+  const Entry* e = entry(i);
+  if (const ir::Tensor* t = e && e->value ? folder_.constant(e->value) : nullptr) return *t;
+  needs(i, what);
+}
+
 double OpContext::number(size_t i, std::string_view what) const {
-  if (const ir::Tensor* t = constant(i); t && num_elements(t->type.shape) == Dim(1)) return t->as_double(0);
-  unsupported(std::string(proto.op_type) + ": " + std::string(what) + " must be a constant number");
+  if (const Entry* e = entry(i); e && !e->value && e->known->values.size() == 1)
+    if (const std::optional<int64_t> v = e->known->values[0].as_const()) return static_cast<double>(*v);
+  const ir::Tensor& t = tensor(i, what);
+  if (num_elements(t.type.shape) != Dim(1))
+    malformed(std::string(proto.op_type) + ": " + std::string(what) + " must be one number");
+  return t.as_double(0);
 }
 
 const ProtoAttribute* OpContext::attribute(std::string_view name) const {
@@ -146,9 +168,23 @@ void OpContext::out_known(size_t i, KnownInts known) {
 }
 
 MapFunction find_mapping(std::string_view op) {
-  for (std::span<const Mapping> table : {elementwise_mappings(), shape_mappings(), movement_mappings(),
-                                         neural_mappings(), reduction_mappings(), recurrent_mappings()})
-    for (const Mapping& m : table)
+  using Tables = std::span<const Mapping> (*)();
+  static constexpr Tables kTables[] = {
+      elementwise_mappings,    //
+      shape_mappings,          //
+      movement_mappings,       //
+      neural_mappings,         //
+      reduction_mappings,      //
+      recurrent_mappings,      //
+      attention_mappings,      //
+      einsum_mappings,         //
+      image_mappings,          //
+      loss_mappings,           //
+      normalization_mappings,  //
+      signal_mappings,         //
+  };
+  for (const Tables table : kTables)
+    for (const Mapping& m : table())
       if (m.op == op) return m.map;
   return nullptr;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/frontends/onnx/fold.h"
 #include "core/frontends/onnx/proto.h"
 #include "core/frontends/onnx/tensor.h"
 #include "core/ops/builder.h"
@@ -34,9 +35,15 @@ using Scope = std::map<std::string, Entry, std::less<>>;
 
 class OpContext {
  public:
-  OpContext(const ProtoNode& proto, int64_t opset, Scope& scope, ops::Builder& builder, const ModelSource& source,
-            Location where)
-      : proto(proto), opset(opset), b(builder), where(std::move(where)), scope_(scope), source_(source) {}
+  OpContext(const ProtoNode& proto, int64_t opset, Scope& scope, ops::Builder& builder, Folder& folder,
+            const ModelSource& source, Location where)
+      : proto(proto),
+        opset(opset),
+        b(builder),
+        where(std::move(where)),
+        scope_(scope),
+        folder_(folder),
+        source_(source) {}
 
   const ProtoNode& proto;
   const int64_t opset;
@@ -51,16 +58,19 @@ class OpContext {
   ir::Value* in_or_null(size_t i) { return has(i) ? in(i) : nullptr; }
   const ir::Type& type(size_t i) { return in(i)->type; }
   int rank(size_t i) { return type(i).rank(); }
-  /// Known elements of an integer input (rank 0 or 1), or nullopt.
+  /// Known elements of an integer input (rank 0 or 1), or nullopt: from constants, shapes, or computed from these.
   std::optional<KnownInts> known(size_t i) const;
-  /// The same as numbers; throws UnsupportedError naming `what` where they are not constant.
+  // The next four throw NeedsValues where the values of graph inputs decide, and else UnsupportedError naming `what`.
+  /// The same as numbers.
   std::vector<int64_t> ints(size_t i, std::string_view what) const;
-  /// As Dims; throws UnsupportedError where they depend on data.
+  /// As Dims.
   std::vector<Dim> dims(size_t i, std::string_view what) const;
-  /// A constant input's tensor, or null.
-  const ir::Tensor* constant(size_t i) const;
-  /// A constant float or int scalar; throws UnsupportedError naming `what` otherwise.
+  /// A float or int scalar.
   double number(size_t i, std::string_view what) const;
+  /// A tensor whose elements are known.
+  const ir::Tensor& tensor(size_t i, std::string_view what) const;
+  /// A constant input's tensor, or null; nothing is computed for it.
+  const ir::Tensor* constant(size_t i) const;
 
   // ---- attributes
   const ProtoAttribute* attribute(std::string_view name) const;
@@ -87,7 +97,11 @@ class OpContext {
   ir::Value* ints_constant(const std::vector<int64_t>& values) { return b.constant(ir::Tensor::from_ints(values)); }
 
  private:
+  const Entry* entry(size_t i) const;
+  [[noreturn]] void needs(size_t i, std::string_view what) const;
+
   Scope& scope_;
+  Folder& folder_;
   const ModelSource& source_;
 };
 
@@ -104,6 +118,12 @@ std::span<const Mapping> movement_mappings();
 std::span<const Mapping> neural_mappings();
 std::span<const Mapping> reduction_mappings();
 std::span<const Mapping> recurrent_mappings();
+std::span<const Mapping> attention_mappings();
+std::span<const Mapping> einsum_mappings();
+std::span<const Mapping> image_mappings();
+std::span<const Mapping> loss_mappings();
+std::span<const Mapping> normalization_mappings();
+std::span<const Mapping> signal_mappings();
 /// Looks an operator of the default domain up in all tables; null if there is none.
 MapFunction find_mapping(std::string_view op);
 

@@ -15,6 +15,9 @@ using namespace onnx;  // NOLINT: this file is the top of that namespace
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;
 constexpr int kMaxFunctionDepth = 64;
 
+/// Longer values are data, not shapes: a program per value would be of no use.
+constexpr int64_t kMostInts = 1024, kMostFloats = 16;
+
 /// "batch_size" -> the symbol of that name; "2*N + 1" -> the expression; anything else -> a symbol of its letters.
 Dim dim_of(const ProtoDim& d, size_t input, size_t axis) {
   if (d.value && *d.value >= 0) return Dim(*d.value);
@@ -46,12 +49,12 @@ void apply_stack_trace(std::string_view trace, Location& where) {
 
 class Importer {
  public:
-  Importer(const ProtoModel& model, ModelSource source, const InputShapes& shapes)
-      : model_(model), source_(std::move(source)), shapes_(shapes) {}
+  Importer(const ProtoModel& model, ModelSource source, const ImportOptions& options)
+      : model_(model), source_(std::move(source)), shapes_(options.shapes), values_(options.values) {}
 
-  ir::Graph run() {
+  Imported run() {
     check_opset();
-    check_shape_names();
+    check_names();
     ir::Graph graph(std::string(model_.graph.name.empty() ? "main" : model_.graph.name));
     graph.source = source_.name;
     ops::Builder builder(graph);
@@ -61,9 +64,13 @@ class Importer {
     add_inputs(graph, scope);
     import_nodes(model_.graph.nodes, scope, opset_, 0);
     if (!missing_.empty()) report_missing();
+    if (!waits_.empty()) {
+      std::vector<ValueInput> waits = waiting(graph);
+      return {std::move(graph), std::move(waits)};
+    }
     for (const ProtoValueInfo& o : model_.graph.outputs) graph.add_output(std::string(o.name), output_value(o, scope));
     ops::check(graph);
-    return graph;
+    return {std::move(graph), {}};
   }
 
  private:
@@ -117,8 +124,45 @@ class Importer {
       ir::Type type{*dtype, {}, {}};
       for (size_t a = 0; a < v.dims.size(); ++a) type.shape.push_back(dim_of(v.dims[a], i, a));
       apply_shape(std::string(v.name), type.shape, where);
-      scope[std::string(v.name)] = {graph.add_input(std::string(v.name), std::move(type)), std::nullopt};
+      const auto value = values_.find(v.name);
+      if (value != values_.end()) apply_value(value->second, type, std::string(v.name), where);
+      ir::Value* input = graph.add_input(std::string(v.name), std::move(type));
+      folder_.add_graph_input(input);
+      if (value != values_.end()) {
+        builder_->at(where);
+        graph.fixed_inputs[input->name] = value->second;
+        input = builder_->constant(value->second, v.name);
+      }
+      scope[std::string(v.name)] = {input, std::nullopt};
     }
+  }
+
+  /// The type of an input whose value is given.
+  static void apply_value(const ir::Tensor& value, ir::Type& type, const std::string& name, const Location& where) {
+    bool fits = value.type.dtype == type.dtype && value.type.rank() == type.rank();
+    for (size_t a = 0; fits && a < type.shape.size(); ++a)
+      fits = !type.shape[a].is_const() || type.shape[a] == value.type.shape[a];
+    if (!fits)
+      throw_shape_error("input '" + name + "' is " + type.str() + ", the value given for it is " + value.type.str(),
+                        where);
+    type.shape = value.type.shape;
+  }
+
+  /// The inputs whose values are needed, in the model's order; throws for those that are too large.
+  std::vector<ValueInput> waiting(const ir::Graph& graph) const {
+    std::vector<ValueInput> all;
+    for (const auto& p : graph.body.params) {
+      auto it = waits_.find(p.get());
+      if (it == waits_.end()) continue;
+      const int64_t most = is_float(p->type.dtype) ? kMostFloats : kMostInts;
+      const std::optional<int64_t> n = num_elements(p->type.shape).as_const();
+      if (n && *n > most)
+        throw_unsupported(it->second + "\n  depends on the values of input '" + p->name + "' (" + p->type.str() +
+                          "), which are too many for a compilation per value (the most are " + std::to_string(most) +
+                          "). Where they never change, import with values={\"" + p->name + "\": ...}");
+      all.push_back({p->name, most});
+    }
+    return all;
   }
 
   /// The caller's sizes of an input in place of the model's.
@@ -140,12 +184,14 @@ class Importer {
     }
   }
 
-  void check_shape_names() const {
-    for (const auto& [name, shape] : shapes_) {
-      bool found = false;
-      for (const ProtoValueInfo& v : model_.graph.inputs) found = found || v.name == name;
-      if (!found) throw_shape_error("sizes were given for '" + name + "', which is no input of the model");
-    }
+  void check_names() const {
+    const auto check = [&](const std::string& name, const char* what) {
+      for (const ProtoValueInfo& v : model_.graph.inputs)
+        if (v.name == name) return;
+      throw_shape_error(std::string(what) + " given for '" + name + "', which is no input of the model");
+    };
+    for (const auto& [name, shape] : shapes_) check(name, "sizes were");
+    for (const auto& [name, value] : values_) check(name, "a value was");
   }
 
   const ProtoFunction* function_of(const ProtoNode& n) const {
@@ -169,9 +215,11 @@ class Importer {
       }
       if (needs_missing(n, scope)) continue;  // its producer is reported already
       builder_->at(where);
-      OpContext context(n, opset, scope, *builder_, source_, where);
+      OpContext context(n, opset, scope, *builder_, folder_, source_, where);
       try {
         map(context);
+      } catch (const NeedsValues& needs) {
+        for (const ir::Value* v : needs.inputs) waits_.emplace(v, full_name + "  at " + where.str());
       } catch (const Error& e) {
         if (e.status() != CUVIL_UNSUPPORTED_ERROR) throw;
         miss(full_name, {}, e.what());
@@ -179,9 +227,11 @@ class Importer {
     }
   }
 
-  /// With an operator already missing, values may be absent for that reason; without, absence is the model's fault.
+  /// Something is missing or waits already: values may be absent for that reason. Else absence is the model's fault.
+  bool incomplete() const { return !missing_.empty() || !waits_.empty(); }
+
   bool needs_missing(const ProtoNode& n, const Scope& scope) const {
-    if (missing_.empty()) return false;
+    if (!incomplete()) return false;
     for (std::string_view in : n.inputs)
       if (!in.empty() && scope.find(in) == scope.end()) return true;
     return false;
@@ -202,7 +252,7 @@ class Importer {
       auto result = inner.find(f.outputs[i]);
       if (result != inner.end())
         scope[std::string(call.outputs[i])] = result->second;
-      else if (missing_.empty() && !call.outputs[i].empty())
+      else if (!incomplete() && !call.outputs[i].empty())
         throw_model_error("function " + std::string(f.name) + " never sets its output " + std::string(f.outputs[i]),
                           where);
     }
@@ -238,7 +288,7 @@ class Importer {
     where.file = source_.name;
     where.variable = std::string(o.name);
     builder_->at(where);
-    ir::Value* v = OpContext(fake, opset_, scope, *builder_, source_, where).in(0);
+    ir::Value* v = OpContext(fake, opset_, scope, *builder_, folder_, source_, where).in(0);
     return v;
   }
 
@@ -257,24 +307,48 @@ class Importer {
   const ProtoModel& model_;
   ModelSource source_;
   const InputShapes& shapes_;
+  const InputValues& values_;
   int64_t opset_ = kNewestOpset;
   ops::Builder* builder_ = nullptr;
+  Folder folder_;
   std::vector<std::string> missing_;
+  std::map<const ir::Value*, std::string> waits_;  ///< inputs whose values are needed, and by which node first
 };
 
 }  // namespace
 
-ir::Graph import_onnx(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& source,
-                      const std::string& folder, const InputShapes& shapes) {
+Imported try_import_onnx(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& source,
+                         const std::string& folder, const ImportOptions& options) {
   const ProtoModel model = decode(bytes);
-  return Importer(model, {std::move(owner), source, folder}, shapes).run();
+  return Importer(model, {std::move(owner), source, folder}, options).run();
 }
 
-ir::Graph import_onnx_file(const std::string& path, const InputShapes& shapes) {
+Imported try_import_onnx_file(const std::string& path, const ImportOptions& options) {
   const MappedFile file = map_file(path, CUVIL_MODEL_ERROR);
   const std::filesystem::path p(path);
   const std::string folder = p.has_parent_path() ? p.parent_path().string() : ".";
-  return import_onnx(file.bytes, file.owner, p.filename().string(), folder, shapes);
+  return try_import_onnx(file.bytes, file.owner, p.filename().string(), folder, options);
+}
+
+namespace {
+
+ir::Graph complete(Imported imported) {
+  if (imported.waits_for.empty()) return std::move(imported.graph);
+  std::string names;
+  for (const ValueInput& v : imported.waits_for) names += (names.empty() ? "'" : ", '") + v.name + "'";
+  throw_unsupported("'" + imported.graph.source + "' needs the values of its input(s) " + names +
+                    ", which decide shapes or axes. Give them when importing");
+}
+
+}  // namespace
+
+ir::Graph import_onnx(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& source,
+                      const std::string& folder, const ImportOptions& options) {
+  return complete(try_import_onnx(bytes, std::move(owner), source, folder, options));
+}
+
+ir::Graph import_onnx_file(const std::string& path, const ImportOptions& options) {
+  return complete(try_import_onnx_file(path, options));
 }
 
 }  // namespace cuvil::frontends

@@ -106,16 +106,16 @@ void identity(OpContext& c) {
   if (auto k = c.known(0); k && !c.constant(0)) return c.out_known(0, std::move(*k));
   unary(c);
 }
-/// In inference Dropout passes its input on; the mask is all true.
+/// In inference, or where nothing is dropped, Dropout passes its input on and the mask is all true.
 void dropout(OpContext& c) {
-  if (c.opset >= 12 && c.has(2)) {
-    const ir::Tensor* training = c.constant(2);
-    if (!training || training->as_int(0) != 0) c.unsupported("Dropout in training mode");
+  if (c.opset >= 12 && c.has(2) && c.number(2, "the mode") != 0) {
+    const double ratio = c.has(1) ? c.number(1, "the ratio") : 0.5;
+    if (ratio != 0) c.unsupported("Dropout in training mode: its result is random");
   }
   c.out(0, emit(c, "Identity", {c.in(0)}));
   if (c.wants(1)) {
-    ir::Value* x = c.in(0);
-    c.out(1, c.b.add("Equal", {c.b.add("IsNaN", {x}), c.b.add("IsNaN", {x})}, {}, c.out_name(1)));
+    ir::Value* yes = c.b.constant(ir::Tensor::scalar(DType::boolean, 1));
+    c.out(1, c.b.add("Expand", {yes}, {{"shape", c.type(0).shape}}, c.out_name(1)));
   }
 }
 

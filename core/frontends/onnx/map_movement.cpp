@@ -204,7 +204,17 @@ void depth_to_space(OpContext& c) {
                    {{"blocksize", c.attr_int("blocksize", 0)}, {"mode", c.attr_string("mode", "DCR")}}, c.out_name()));
 }
 void space_to_depth(OpContext& c) {
-  c.out(0, c.b.add("SpaceToDepth", {c.in(0)}, {{"blocksize", c.attr_int("blocksize", 0)}}, c.out_name()));
+  const int64_t block = c.attr_int("blocksize", 0);
+  const std::string mode = c.attr_string("mode", "DCR");
+  if (mode == "DCR") return c.out(0, c.b.add("SpaceToDepth", {c.in(0)}, {{"blocksize", block}}, c.out_name()));
+  if (mode != "CRD") c.malformed("SpaceToDepth: mode '" + mode + "' is not defined");
+  if (c.rank(0) != 4 || block < 1) c.malformed("SpaceToDepth takes an image and a block's size");
+  // A channel's block becomes its neighbours, instead of the slowest part of the channels.
+  const Shape s = c.type(0).shape;
+  const Dim b(block), h = floordiv(s[2], b), w = floordiv(s[3], b);
+  ir::Value* x = c.b.add("Reshape", {c.in(0)}, {{"shape", Shape{s[0], s[1], h, b, w, b}}});
+  x = c.b.add("Transpose", {x}, {{"perm", Ints{0, 1, 3, 5, 2, 4}}});
+  c.out(0, c.b.add("Reshape", {x}, {{"shape", Shape{s[0], s[1] * b * b, h, w}}}, c.out_name()));
 }
 
 void one_hot(OpContext& c) {
@@ -218,27 +228,40 @@ void trilu(OpContext& c) {
   c.out(0, c.b.add("Trilu", {c.in(0)}, {{"upper", int64_t{c.attr_int("upper", 1) != 0}}, {"k", k}}, c.out_name()));
 }
 
+/// start + delta * (0, 1, 2, ...): the positions are a running sum of ones, so that the length may be symbolic.
+ir::Value* counted(OpContext& c, const Dim& length, DType dtype) {
+  ir::Value* one = c.b.constant(ir::Tensor::scalar(dtype, 1));
+  ir::Value* ones = c.b.add("Expand", {one}, {{"shape", Shape{length}}});
+  return c.b.add("CumSum", {ones}, {{"axis", int64_t{0}}, {"exclusive", int64_t{1}}});
+}
+
 void range(OpContext& c) {
-  const ir::Tensor *start = c.constant(0), *limit = c.constant(1), *delta = c.constant(2);
-  if (start && limit && delta) {
-    const DType dtype = start->type.dtype;
-    const double a = start->as_double(0), b = limit->as_double(0), d = delta->as_double(0);
-    if (d == 0) c.malformed("Range with a step of 0");
-    const double n = std::max(0.0, std::ceil((b - a) / d));
-    if (!(n <= 1 << 24)) c.unsupported("Range of more than 2^24 elements");
-    std::vector<double> values;
-    for (int64_t i = 0; i < static_cast<int64_t>(n); ++i) values.push_back(a + static_cast<double>(i) * d);
-    ir::Value* v = nullptr;
-    if (is_int(dtype)) {
-      v = c.ints_constant(Ints(values.begin(), values.end()));
-    } else {
-      v = c.b.constant(
-          ir::Tensor::from_floats({Dim(static_cast<int64_t>(values.size()))}, {values.begin(), values.end()}));
-    }
-    c.out(0, v->type.dtype == dtype ? v : c.b.add("Cast", {v}, {{"to", dtype}}, c.out_name()));
-    return;
+  const auto a = c.known(0), b = c.known(1), step = c.known(2);
+  if (a && b && step && a->values.size() == 1 && b->values.size() == 1 && step->values.size() == 1 &&
+      !(a->values[0].is_const() && b->values[0].is_const())) {
+    const std::optional<int64_t> d = step->values[0].as_const();
+    if (!d || *d <= 0) c.unsupported("Range between symbolic bounds whose step is not a positive constant");
+    const Dim start = a->values[0], length = max(ceildiv(b->values[0] - start, Dim(*d)), Dim(0));
+    ir::Value* v = counted(c, length, DType::i64);
+    if (*d != 1) v = c.b.add("Mul", {v, c.b.constant(ir::Tensor::scalar(DType::i64, static_cast<double>(*d)))});
+    if (start != Dim(0)) v = c.b.add("Add", {v, c.in(0)});
+    if (a->dtype != DType::i64) v = c.b.add("Cast", {v}, {{"to", a->dtype}});
+    return c.out(0, v);
   }
-  c.unsupported("Range whose bounds are not constant");
+  const double first = c.number(0, "the start"), limit = c.number(1, "the limit"), delta = c.number(2, "the step");
+  const DType dtype = c.type(0).dtype;
+  if (delta == 0) c.malformed("Range with a step of 0");
+  const double n = std::max(0.0, std::ceil((limit - first) / delta));
+  if (!(n <= 1 << 24)) c.unsupported("Range of more than 2^24 elements");
+  std::vector<double> values;
+  for (int64_t i = 0; i < static_cast<int64_t>(n); ++i) values.push_back(first + static_cast<double>(i) * delta);
+  if (is_int(dtype)) {
+    ir::Value* v = c.ints_constant(Ints(values.begin(), values.end()));
+    return c.out(0, dtype == DType::i64 ? v : c.b.add("Cast", {v}, {{"to", dtype}}, c.out_name()));
+  }
+  ir::Value* v =
+      c.b.constant(ir::Tensor::from_floats({Dim(static_cast<int64_t>(values.size()))}, {values.begin(), values.end()}));
+  c.out(0, dtype == DType::f32 ? v : c.b.add("Cast", {v}, {{"to", dtype}}, c.out_name()));
 }
 
 void eye_like(OpContext& c) {

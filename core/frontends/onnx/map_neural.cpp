@@ -153,6 +153,31 @@ void max_pool(OpContext& c) {
 }
 void average_pool(OpContext& c) { pool(c, "AveragePool2D"); }
 
+/// (sum of |x|^p)^(1/p): a mean of windows, padding counted as zeros, times their size.
+void lp_pool(OpContext& c) {
+  const int rank = c.rank(0);
+  const double p = static_cast<double>(c.attr_int("p", 2));
+  if (p < 1) c.malformed("LpPool with p below 1");
+  ir::Value* x = as_image(c, c.in(0));
+  const WindowAttributes w = window(c, c.attr_ints("kernel_shape", {}), rank, x->type.shape);
+  const auto like = [&](double v) { return c.b.constant(ir::Tensor::scalar(x->type.dtype, v)); };
+  ir::Value* powers = c.b.add("Abs", {x});
+  if (p != 1) powers = p == 2 ? c.b.add("Mul", {x, x}) : c.b.add("Pow", {powers, like(p)});
+  // Padding is made explicit, so that every window has all its elements.
+  Ints pads(8, 0);
+  for (size_t i = 0; i < 2; ++i) {
+    pads[i + 2] = w.pads[i];
+    pads[i + 6] = w.pads[i + 2] + (c.attr_int("ceil_mode", 0) != 0 ? w.strides[i] - 1 : 0);
+  }
+  if (pads != Ints(8, 0)) powers = c.b.add("Pad", {powers}, {{"pads", pads}});
+  ir::Value* y =
+      c.b.add("AveragePool2D", {powers},
+              {{"kernel", w.kernel}, {"strides", w.strides}, {"dilations", w.dilations}, {"pads", Ints(4, 0)}});
+  y = c.b.add("Mul", {y, like(static_cast<double>(w.kernel[0] * w.kernel[1]))});
+  if (p != 1) y = p == 2 ? c.b.add("Sqrt", {y}) : c.b.add("Pow", {y, like(1 / p)});
+  c.out(0, from_image(c, y, rank, c.out_name()));
+}
+
 /// Pooling over all spatial axes is a reduction.
 void global_pool(OpContext& c, std::string_view op) {
   Ints axes;
@@ -161,6 +186,11 @@ void global_pool(OpContext& c, std::string_view op) {
 }
 void global_average_pool(OpContext& c) { global_pool(c, "ReduceMean"); }
 void global_max_pool(OpContext& c) { global_pool(c, "ReduceMax"); }
+void global_lp_pool(OpContext& c) {
+  const int64_t p = c.attr_int("p", 2);
+  if (p != 1 && p != 2) c.unsupported("GlobalLpPool with p = " + std::to_string(p));
+  global_pool(c, p == 1 ? "ReduceL1" : "ReduceL2");
+}
 
 void matmul(OpContext& c) { c.out(0, c.b.add("MatMul", {c.in(0), c.in(1)}, {}, c.out_name())); }
 
@@ -179,17 +209,6 @@ void gemm(OpContext& c) {
   c.out(0, y);
 }
 
-void batch_normalization(OpContext& c) {
-  if (c.opset >= 14 && c.attr_int("training_mode", 0) != 0) c.unsupported("BatchNormalization in training mode");
-  c.out(0, c.b.add("BatchNormalization", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
-                   {{"epsilon", c.attr_float("epsilon", 1e-5)}}, c.out_name()));
-}
-void layer_normalization(OpContext& c) {
-  if (c.wants(1) || c.wants(2)) c.unsupported("LayerNormalization with its outputs Mean and InvStdDev");
-  c.out(0, c.b.add("LayerNormalization", {c.in(0), c.in(1), c.in_or_null(2)},
-                   {{"axis", c.axis(c.attr_int("axis", -1), c.rank(0))}, {"epsilon", c.attr_float("epsilon", 1e-5)}},
-                   c.out_name()));
-}
 void rms_normalization(OpContext& c) {
   c.out(0, c.b.add("RMSNormalization", {c.in(0), c.in(1)},
                    {{"axis", c.axis(c.attr_int("axis", -1), c.rank(0))}, {"epsilon", c.attr_float("epsilon", 1e-5)}},
@@ -197,12 +216,6 @@ void rms_normalization(OpContext& c) {
 }
 void instance_normalization(OpContext& c) {
   c.out(0, c.b.add("InstanceNormalization", {c.in(0), c.in(1), c.in(2)}, {{"epsilon", c.attr_float("epsilon", 1e-5)}},
-                   c.out_name()));
-}
-void group_normalization(OpContext& c) {
-  if (c.opset < 21) c.unsupported("GroupNormalization before opset 21, whose scale is per group");
-  c.out(0, c.b.add("GroupNormalization", {c.in(0), c.in(1), c.in(2)},
-                   {{"num_groups", c.attr_int("num_groups", 1)}, {"epsilon", c.attr_float("epsilon", 1e-5)}},
                    c.out_name()));
 }
 void lrn(OpContext& c) {
@@ -268,9 +281,8 @@ void resize(OpContext& c) {
   } else {
     std::vector<double> given = c.attr_floats("scales", {});
     if (given.empty()) {
-      const ir::Tensor* t = c.constant(scales_at);
-      if (!t) c.unsupported("Resize whose scales are not constant");
-      for (int64_t i = 0; i < num_elements(t->type.shape).value(); ++i) given.push_back(t->as_double(i));
+      const ir::Tensor& t = c.tensor(scales_at, "the scales");
+      for (int64_t i = 0; i < num_elements(t.type.shape).value(); ++i) given.push_back(t.as_double(i));
     }
     if (given.size() != axes.size()) c.malformed("Resize: as many scales as axes are needed");
     for (size_t i = 0; i < given.size(); ++i) {
@@ -313,13 +325,12 @@ const Mapping kMappings[] = {
     {"AveragePool", average_pool},
     {"GlobalAveragePool", global_average_pool},
     {"GlobalMaxPool", global_max_pool},
+    {"GlobalLpPool", global_lp_pool},
+    {"LpPool", lp_pool},
     {"MatMul", matmul},
     {"Gemm", gemm},
-    {"BatchNormalization", batch_normalization},
-    {"LayerNormalization", layer_normalization},
     {"RMSNormalization", rms_normalization},
     {"InstanceNormalization", instance_normalization},
-    {"GroupNormalization", group_normalization},
     {"LRN", lrn},
     {"Softmax", softmax},
     {"LogSoftmax", softmax},

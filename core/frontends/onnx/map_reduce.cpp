@@ -33,10 +33,10 @@ void arg(OpContext& c) {
                    c.out_name()));
 }
 
-void cum_sum(OpContext& c) {
+void cumulative(OpContext& c) {
   const Ints axis = c.ints(1, "the axis");
-  if (axis.size() != 1) c.malformed("CumSum takes one axis");
-  c.out(0, c.b.add("CumSum", {c.in(0)},
+  if (axis.size() != 1) c.malformed(std::string(c.proto.op_type) + " takes one axis");
+  c.out(0, c.b.add(c.proto.op_type, {c.in(0)},
                    {{"axis", c.axis(axis[0], c.rank(0))},
                     {"exclusive", int64_t{c.attr_int("exclusive", 0) != 0}},
                     {"reverse", int64_t{c.attr_int("reverse", 0) != 0}}},
@@ -47,7 +47,7 @@ const Mapping kMappings[] = {
     {"ReduceSum", reduce},       {"ReduceMean", reduce},      {"ReduceMax", reduce}, {"ReduceMin", reduce},
     {"ReduceProd", reduce},      {"ReduceL1", reduce},        {"ReduceL2", reduce},  {"ReduceLogSum", reduce},
     {"ReduceLogSumExp", reduce}, {"ReduceSumSquare", reduce}, {"ArgMax", arg},       {"ArgMin", arg},
-    {"CumSum", cum_sum},
+    {"CumSum", cumulative},      {"CumProd", cumulative},
 };
 
 }  // namespace
