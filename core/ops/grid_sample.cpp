@@ -29,9 +29,10 @@ class GridAxis {
         corners_ ? (g + real(1)) * real(0.5) * (length_ - real(1)) : ((g + real(1)) * length_ - real(1)) * real(0.5);
     if (rounded) x = make(Op::round, {x});
     x = c_.b().let("x", x);
-    if (padding_ == "border") return clamped(x);
-    if (padding_ == "reflection") return c_.b().let("x", kernel::select((x < low_) | (x > high_), reflected(x), x));
-    return x;
+    if (padding_ == "zeros") return x;
+    // Only what lies outside is moved: cubic taps tell a position beside the first element from one on it.
+    return c_.b().let("x",
+                      kernel::select((x < low_) | (x > high_), padding_ == "border" ? clamped(x) : reflected(x), x));
   }
 
   struct Tap {

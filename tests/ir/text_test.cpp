@@ -23,7 +23,7 @@ std::string error_of(std::string_view text, std::string source = "") {
 
 TEST(Text, Canonical) {
   const std::string text =
-      R"(graph @main(%x: f32[N, 3, 2*H, ceildiv(H, 16)], %"odd name": i64[]) -> (prob = %y, %x, "a b" = %h) source("resnet.onnx") {
+      R"(graph @main(%x: f32[N, 3, 2*H, ceildiv(H, 16)], %"odd name": i64[] = dense<i64[], [7]>) -> (prob = %y, %x, "a b" = %h) source("resnet.onnx") {
   %w = Constant() {value = dense<f32[2, 2], [1.0, -0.0, 1e-05, inf]>} : f32[2, 2]
   %h, %z = Two(%x, _, %w) {groups = 1, pads = [3, -3]} : f32[N, 3; aB16b], bool[] loc("net.py":12 in "forward" module "layer1.conv2" 'h')
   Sink(%z)

@@ -231,3 +231,21 @@ def test_dropout_in_training_mode_is_refused_unless_nothing_is_dropped(f):
     assert got[1].all()
     with pytest.raises(cuvil.UnsupportedError, match="random"):
         run("Dropout", {**feeds, "ratio": np.array(0.5, np.float32)}, 2)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_resize_with_antialias_and_crops(f, mode):
+    feeds = {"x": f(1, 2, 9, 12), "roi": None, "scales": None, "sizes": np.array([1, 2, 4, 5])}
+    for exclude in (0, 1):
+        check("Resize", feeds, opset=18, mode=mode, antialias=1, exclude_outside=exclude)
+    feeds = {"x": f(1, 2, 9, 12), "roi": np.array([0, 0, 0.4, 0.6, 1, 1, 0.9, 1.3], np.float32), "scales": None,
+             "sizes": np.array([1, 2, 4, 5])}  # fmt: skip
+    check("Resize", feeds, opset=18, mode=mode, coordinate_transformation_mode="tf_crop_and_resize",
+          extrapolation_value=7.0)  # fmt: skip
+
+
+def test_deformable_convolution(f):
+    feeds = {"x": f(2, 4, 6, 7), "w": f(6, 2, 2, 3), "o": f(2, 2 * 12, 5, 5), "b": f(6), "m": f(2, 2 * 6, 5, 5)}
+    check("DeformConv", feeds, group=2, offset_group=2)
+    feeds = {"x": f(1, 1, 5, 5), "w": f(1, 1, 3, 3), "o": f(1, 18, 3, 3)}
+    check("DeformConv", feeds, strides=[2, 2], pads=[1, 1, 1, 1])

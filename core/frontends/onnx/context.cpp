@@ -182,6 +182,7 @@ MapFunction find_mapping(std::string_view op) {
       loss_mappings,           //
       normalization_mappings,  //
       signal_mappings,         //
+      training_mappings,       //
   };
   for (const Tables table : kTables)
     for (const Mapping& m : table())

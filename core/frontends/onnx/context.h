@@ -124,7 +124,8 @@ std::span<const Mapping> image_mappings();
 std::span<const Mapping> loss_mappings();
 std::span<const Mapping> normalization_mappings();
 std::span<const Mapping> signal_mappings();
-/// Looks an operator of the default domain up in all tables; null if there is none.
+std::span<const Mapping> training_mappings();
+/// Looks an operator up in all tables: "Conv", or "DOMAIN.NAME" of another domain; null if there is none.
 MapFunction find_mapping(std::string_view op);
 
 }  // namespace cuvil::frontends::onnx

@@ -207,8 +207,9 @@ class Importer {
         inline_function(*f, n, scope, where, depth);
         continue;
       }
-      const MapFunction map = n.domain.empty() ? find_mapping(n.op_type) : nullptr;
-      const std::string full_name = (n.domain.empty() ? "" : std::string(n.domain) + ".") + std::string(n.op_type);
+      const bool of_default = n.domain.empty() || n.domain == "ai.onnx";
+      const std::string full_name = (of_default ? "" : std::string(n.domain) + ".") + std::string(n.op_type);
+      const MapFunction map = find_mapping(full_name);
       if (!map) {
         miss(full_name, where, "");
         continue;

@@ -172,6 +172,47 @@ void max_unpool(OpContext& c) {
   c.out(0, y);
 }
 
+/// Convolution whose taps are moved: they are sampled bilinearly into columns, and these multiplied by the weights.
+void deform_conv(OpContext& c) {
+  const Compose m(c);
+  V x = c.in(0), weight = c.in(1), offset = c.in(2);
+  if (c.rank(0) != 4 || c.rank(1) != 4 || c.rank(2) != 4) c.unsupported("DeformConv other than of images");
+  const Shape s = x->type.shape, w = weight->type.shape, o = offset->type.shape;
+  if (!w[2].is_const() || !w[3].is_const()) c.unsupported("DeformConv whose weight has no known size");
+  const Ints kernel{w[2].value(), w[3].value()}, strides = c.attr_ints("strides", {1, 1}),
+                                                 dilations = c.attr_ints("dilations", {1, 1}),
+                                                 pads = c.attr_ints("pads", {0, 0, 0, 0});
+  if (strides.size() != 2 || dilations.size() != 2 || pads.size() != 4)
+    c.malformed("DeformConv: attributes of two axes");
+  const Dim groups(c.attr_int("group", 1)), offset_groups(c.attr_int("offset_group", 1)), taps = w[2] * w[3];
+  const DType dtype = x->type.dtype;
+  const Dim rows = o[2], columns = o[3], all = s[0] * offset_groups;
+  V moved = m.reshape(offset, {all, taps, Dim(2), rows, columns});
+  // Positions of the taps in the image, then in [-1, 1], the outer edges of the outermost elements.
+  std::vector<V> grid;
+  for (const int axis : {1, 0}) {
+    const auto a = static_cast<size_t>(axis);
+    std::vector<float> tap;
+    for (int64_t t = 0; t < kernel[0] * kernel[1]; ++t)
+      tap.push_back(static_cast<float>((axis == 0 ? t / kernel[1] : t % kernel[1]) * dilations[a] - pads[a]));
+    V place = m.mul(m.cast(m.count(o[a + 2]), dtype), static_cast<double>(strides[a]));
+    place = m.reshape(place, axis == 0 ? Shape{Dim(1), Dim(1), rows, Dim(1)} : Shape{Dim(1), Dim(1), Dim(1), columns});
+    V p = m.add(place, m.cast(m.floats({Dim(1), taps, Dim(1), Dim(1)}, tap), dtype));
+    p = m.add(p, m.squeeze(m.slice(moved, 2, Dim(axis), Dim(1)), 2));
+    V size = m.cast(m.size(s[a + 2]), dtype);
+    grid.push_back(m.unsqueeze(m.sub(m.div(m.add(m.mul(p, 2), m.like(p, 1)), size), m.like(p, 1)), 4));
+  }
+  V points = m.reshape(m.concat({grid[0], grid[1]}, 4), {all, taps * rows, columns, Dim(2)});
+  const Dim own = floordiv(s[1], offset_groups);
+  V sampled = m.op("GridSample", {m.reshape(x, {all, own, s[2], s[3]}), points});
+  if (c.has(4)) sampled = m.mul(sampled, m.reshape(c.in(4), {all, Dim(1), taps * rows, columns}));
+  V y = m.matmul(m.reshape(weight, {groups, floordiv(w[0], groups), w[1] * taps}),
+                 m.reshape(sampled, {s[0], groups, w[1] * taps, rows * columns}));
+  y = m.reshape(y, {s[0], w[0], rows, columns});
+  if (c.has(3)) y = m.add(y, m.reshape(c.in(3), {w[0], Dim(1), Dim(1)}));
+  c.out(0, y);
+}
+
 void roi_align(OpContext& c) {
   const std::string coordinates =
       c.attr_string("coordinate_transformation_mode", c.opset < 16 ? "output_half_pixel" : "half_pixel");
@@ -200,6 +241,7 @@ const Mapping kMappings[] = {
     {"Col2Im", col2im},
     {"MaxUnpool", max_unpool},
     {"RoiAlign", roi_align},
+    {"DeformConv", deform_conv},
     {"Det", det},
     {"ReverseSequence", reverse_sequence},
 };

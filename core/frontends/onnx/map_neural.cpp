@@ -246,6 +246,35 @@ void softmax(OpContext& c) {
   c.out(0, reshape(c, flat, shape, c.out_name()));
 }
 
+/// Filters of antialias are long: axis by axis they are read once each.
+ir::Value* resize_by_axes(OpContext& c, const ir::Attributes& attributes, const Shape& in, const Shape& out) {
+  ir::Value* x = c.in(0);
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    ir::Attributes a = attributes;
+    Shape shape = x->type.shape;
+    shape[axis] = out[axis];
+    a["shape"] = shape;
+    bool changed = in[axis] != out[axis];
+    if (auto it = a.find("scales"); it != a.end()) {
+      auto& scales = std::get<std::vector<double>>(it->second);
+      changed = changed || scales[axis] != 1;
+      for (size_t i = 0; i < scales.size(); ++i)
+        if (i != axis) scales[i] = 1;
+    }
+    if (auto it = a.find("roi"); it != a.end()) {
+      auto& roi = std::get<std::vector<double>>(it->second);
+      changed = changed || roi[axis] != 0 || roi[axis + in.size()] != 1;
+      for (size_t i = 0; i < in.size(); ++i) {
+        if (i == axis) continue;
+        roi[i] = 0;
+        roi[i + in.size()] = 1;
+      }
+    }
+    if (changed) x = c.b.add("Resize", {x}, std::move(a));
+  }
+  return x;
+}
+
 void resize(OpContext& c) {
   const int rank = c.rank(0);
   const Shape& in = c.type(0).shape;
@@ -306,7 +335,6 @@ void resize(OpContext& c) {
     transform = "asymmetric";
     nearest = "floor";
   }
-  if (transform == "tf_crop_and_resize") c.unsupported("Resize with tf_crop_and_resize");
   ir::Attributes a{{"shape", out},
                    {"mode", mode},
                    {"coordinates", transform},
@@ -315,6 +343,20 @@ void resize(OpContext& c) {
                    {"exclude_outside", c.attr_int("exclude_outside", 0)},
                    {"antialias", c.attr_int("antialias", 0)}};
   if (explicit_scales) a["scales"] = scales;
+  if (transform == "tf_crop_and_resize") {
+    std::vector<double> roi(static_cast<size_t>(2 * rank), 0.0);
+    std::fill(roi.begin() + rank, roi.end(), 1.0);
+    const ir::Tensor& given = c.tensor(1, "the roi");
+    const auto n = static_cast<int64_t>(axes.size());
+    if (num_elements(given.type.shape) != Dim(2 * n)) c.malformed("Resize: the roi needs two numbers per axis");
+    for (int64_t i = 0; i < n; ++i) {
+      roi[at(static_cast<size_t>(i))] = given.as_double(i);
+      roi[at(static_cast<size_t>(i)) + static_cast<size_t>(rank)] = given.as_double(i + n);
+    }
+    a["roi"] = roi;
+    a["extrapolation"] = c.attr_float("extrapolation_value", 0);
+  }
+  if (c.attr_int("antialias", 0) != 0 && mode != "nearest") return c.out(0, resize_by_axes(c, a, in, out));
   c.out(0, c.b.add("Resize", {c.in(0)}, std::move(a), c.out_name()));
 }
 
