@@ -23,11 +23,11 @@ def check(model, feeds, rtol=1e-5):
 
 def test_every_missing_operator_is_named_at_once(make_model):
     nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Frobnicate", ["a"], ["b"], name="first"),
-             helper.make_node("Det", ["b"], ["c"], name="second"),
+             helper.make_node("Widget", ["b"], ["c"], name="second"),
              helper.make_node("Gizmo", ["x"], ["d"], name="third", domain="com.example")]  # fmt: skip
     with pytest.raises(cuvil.UnsupportedError) as e:
         cuvil.import_onnx(make_model(nodes, {"x": [2, 2]}, ["c", "d"]))
-    for part in ("Frobnicate", "first", "Det", "second", "com.example.Gizmo", "third", "3 node(s)"):
+    for part in ("Frobnicate", "first", "Widget", "second", "com.example.Gizmo", "third", "3 node(s)"):
         assert part in str(e.value)
 
 
