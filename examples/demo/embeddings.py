@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import cuvil
@@ -79,6 +80,7 @@ def main() -> None:
     a.out.mkdir(parents=True, exist_ok=True)
     threads = a.threads or len(os.sched_getaffinity(0))
     torch.set_num_threads(threads)
+    warnings.filterwarnings("ignore", category=FutureWarning)  # of torch.export about itself
 
     from transformers import AutoTokenizer, BertModel
 
