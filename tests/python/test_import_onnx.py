@@ -182,3 +182,23 @@ def test_weights_given_as_typed_fields(make_model):
     assert numpy_helper.to_array(tensor).tolist() == [1, 2, 3]
     y = cuvil.build(cuvil.import_onnx(model))(np.zeros(3, np.float32))
     np.testing.assert_array_equal(y, [1, 2, 3])
+
+
+def test_anonymous_sizes_are_not_equal(make_model, rng):
+    """Exporters write "?" for sizes they do not know: each is a size of its own."""
+    model = make_model([helper.make_node("Relu", ["x"], ["y"])], {"x": ["?", 3, "?", "?"]}, ["y"])
+    check(model, {"x": rng.standard_normal((2, 3, 4, 5)).astype(np.float32)})
+
+
+def test_known_sizes_stay_known_through_reshape(make_model, rng):
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "last"], ["w"]),
+        helper.make_node("Reshape", ["w", "scalar"], ["n"]),
+        helper.make_node("Reshape", ["n", "list"], ["m"]),
+        helper.make_node("Concat", ["minus", "m"], ["to"], axis=0),
+        helper.make_node("Reshape", ["x", "to"], ["y"]),
+    ]
+    weights = {"last": np.array([2]), "scalar": np.zeros(0, np.int64), "list": np.array([1]), "minus": np.array([-1])}
+    model = make_model(nodes, {"x": ["A", "B", "C"]}, ["y"], weights)
+    check(model, {"x": rng.standard_normal((2, 3, 4)).astype(np.float32)})

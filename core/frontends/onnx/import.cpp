@@ -18,10 +18,12 @@ constexpr int kMaxFunctionDepth = 64;
 /// Longer values are data, not shapes: a program per value would be of no use.
 constexpr int64_t kMostInts = 1024, kMostFloats = 16;
 
-/// "batch_size" -> the symbol of that name; "2*N + 1" -> the expression; anything else -> a symbol of its letters.
+/// "batch_size" -> the symbol of that name; "2*N + 1" -> the expression; "" or "?" -> a symbol of its own; anything
+/// else -> a symbol of its letters.
 Dim dim_of(const ProtoDim& d, size_t input, size_t axis) {
   if (d.value && *d.value >= 0) return Dim(*d.value);
   std::string name(d.param);
+  if (std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c); })) name.clear();
   if (!name.empty())
     if (std::optional<Dim> parsed = Dim::parse(name)) return *parsed;
   for (char& c : name)

@@ -24,6 +24,15 @@ void size_op(OpContext& c) { c.out_known(0, {{num_elements(c.type(0).shape)}, tr
 
 void reshape_op(OpContext& c) {
   const std::vector<Dim> want = c.dims(1, "the new shape");
+  // Known integers stay known where they stay a number or a list.
+  if (auto k = c.known(0); k && !c.constant(0)) {
+    const auto count = static_cast<int64_t>(k->values.size());
+    const bool list = want.size() == 1 && (want[0] == Dim(-1) || want[0] == Dim(count));
+    if (list || (want.empty() && count == 1)) {
+      k->scalar = want.empty();
+      return c.out_known(0, std::move(*k));
+    }
+  }
   const Shape& from = c.type(0).shape;
   const bool zero_is_zero = c.attr_int("allowzero", 0) != 0;
   Shape to;
