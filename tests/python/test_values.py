@@ -77,7 +77,7 @@ def test_only_the_latest_values_are_kept(make_model):
 
 
 def test_save_needs_values(reduce_model, x, tmp_path):
-    with pytest.raises(cuvil.UnsupportedError, match="axes, shape.*values="):
+    with pytest.raises(cuvil.UnsupportedError, match=r"axes, shape.*values="):
         cuvil.build(cuvil.import_onnx(reduce_model)).save(tmp_path / "m.cvl")
 
 
@@ -115,7 +115,7 @@ def test_large_inputs_are_data(make_model, rng):
     node = helper.make_node("Tile", ["x", "n"], ["y"])
     model = make_model([node], {"x": [1], "n": ["K"]}, ["y"], dtypes={"n": np.int64})
     exe = cuvil.build(cuvil.import_onnx(model))
-    with pytest.raises(cuvil.UnsupportedError, match="'n'.*1024"):
+    with pytest.raises(cuvil.UnsupportedError, match=r"'n'.*1024"):
         exe(np.ones(1, np.float32), np.ones(2000, np.int64))
     nodes = [helper.make_node("ReduceMax", ["image"], ["m"], keepdims=0),
              helper.make_node("Cast", ["m"], ["i"], to=7),

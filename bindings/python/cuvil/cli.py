@@ -12,7 +12,7 @@ import numpy as np
 from cuvil import _core, api
 from cuvil.diff import diff
 from cuvil.errors import CuvilError, ModelError, ShapeError, UnsupportedError
-from cuvil.executable import Executable, Port
+from cuvil.executable import Port
 from cuvil.specialize import ValueGraph
 
 _EPILOG = """examples:
@@ -88,7 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     i.add_argument("--verify", action="store_true", help="check the weights of a .cvl against their checksums")
     i.set_defaults(run=_inspect)
 
-    d = commands.add_parser("diff", help="compare optimised code with plain code, and name the first operator that differs")
+    d = commands.add_parser(
+        "diff", help="compare optimised code with plain code, and name the first operator that differs"
+    )
     d.add_argument("model", help="an .onnx file, or a .cir text")
     d.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; default: random")
     d.add_argument(

@@ -16,7 +16,9 @@ class Difference:
     """One value, computed both ways."""
 
     name: str
-    error: float  # largest absolute difference over the largest absolute value; inf: one has NaN, inf or an integer wrong
+    error: (
+        float  # largest absolute difference over the largest absolute value; inf: one has NaN, inf or an integer wrong
+    )
     node: _core.Node | None  # what computes it; None for an input that is handed through
 
     def __str__(self) -> str:

@@ -44,10 +44,12 @@ class ValueGraph:
 
     @property
     def name(self) -> str:
+        """The name of the model."""
         return self._partial.name
 
     @property
     def inputs(self) -> tuple[Port, ...]:
+        """All inputs, those whose values decide included."""
         return tuple(Port(*p) for p in self._partial.inputs)
 
     @property
@@ -118,6 +120,7 @@ class SpecializingExecutable(Executable):
         return self.specialized(*args, **kwargs)(*args, **kwargs)
 
     def profile(self, *args: Any, **kwargs: Any) -> list[StepTime]:
+        """Runs once, specialised to these values, with every step timed."""
         return self.specialized(*args, **kwargs).profile(*args, **kwargs)
 
     def specialized(self, *args: Any, **kwargs: Any) -> Executable:
@@ -163,7 +166,7 @@ class SpecializingExecutable(Executable):
 
     def _values(self, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
         order = [p.name for p in self._graph.inputs]
-        given = dict(zip(order, args))
+        given = dict(zip(order, args, strict=False))
         given.update({n: v for n, v in kwargs.items() if n not in given})
         missing = [n for n in names if n not in given]
         if missing:
@@ -181,6 +184,7 @@ class SpecializingExecutable(Executable):
 
     @property
     def inputs(self) -> tuple[Port, ...]:
+        """All inputs, those whose values decide included."""
         return self._graph.inputs
 
     @property
@@ -190,6 +194,7 @@ class SpecializingExecutable(Executable):
 
     @property
     def num_threads(self) -> int:
+        """Threads of a call, as of Executable."""
         return self._latest("num_threads").num_threads
 
     @property
@@ -219,5 +224,7 @@ class SpecializingExecutable(Executable):
         self._graph.refuse("save()")
 
     def __repr__(self) -> str:
-        return f"SpecializingExecutable({', '.join(map(str, self.inputs))}; one compilation per value of " \
-               f"{', '.join(self._graph.value_inputs)})"
+        return (
+            f"SpecializingExecutable({', '.join(map(str, self.inputs))}; one compilation per value of "
+            f"{', '.join(self._graph.value_inputs)})"
+        )
