@@ -136,13 +136,8 @@ class SpecializingExecutable(Executable):
                     self._graph.check(values)
                     future = self._cache[key] = Future()
                 self._cache.move_to_end(key)
-            if not mine:
-                exe = future.result()
-                if exe is not None:
-                    return exe
-                continue  # more inputs turned out to be needed
-            exe = self._compile(key, future, values)
-            if exe is not None:
+            exe: Executable | None = self._compile(key, future, values) if mine else future.result()
+            if exe is not None:  # else more inputs turned out to be needed
                 return exe
 
     def _compile(self, key: _Key, future: Future[Any], values: Values) -> Executable | None:
