@@ -25,8 +25,9 @@ std::vector<ir::Type> infer_reshape(const InferContext& c) {
     shape[static_cast<size_t>(open)] = floordiv(total, rest);
     rest = rest * shape[static_cast<size_t>(open)];
   }
-  if (rest != total)
+  if (rest.is_const() && total.is_const() && rest != total)
     c.fail("a shape of " + to_string(c.node.attr<Shape>("shape")) + " has another number of elements than the input");
+  c.require_equal(rest, total, "elements of a reshaped tensor");
   return {{c.in(0).dtype, shape, {}}};
 }
 

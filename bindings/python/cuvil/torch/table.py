@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
+import sympy
 import torch
 
 from cuvil import _core
 from cuvil.errors import UnsupportedError
-from cuvil.torch.sizes import Size, product, simple, size_of
+from cuvil.torch.sizes import Size, from_sympy, simple, size_of
 
 DTYPES: dict[torch.dtype, str] = {
     torch.float32: "f32",
@@ -165,12 +166,9 @@ class Context:
         if isinstance(value, torch.SymInt):
             return self.cast(self.size_tensor(value), dtype)
         if isinstance(value, torch.SymFloat):
-            name = str(value.node.expr)
-            if name in self.loose:
-                return self.cast(self._loose(name), dtype)
             known = value.node.maybe_as_float()
             if known is None:
-                refuse(f"a number of the form {value.node.expr}")
+                return self.cast(self._real(value.node.expr), dtype)
             value = known
         assert isinstance(value, (int, float))
         key = (type(value), repr(value), dtype)
@@ -185,6 +183,27 @@ class Context:
         if isinstance(d, _core.Dim) and self.replaced:
             d = simple(self.wholes.get(d) or d.substitute(self.replaced))
         return d
+
+    def _real(self, e: Any) -> Tensor:
+        """An expression of sizes that is no integer, as an f64 scalar of the graph."""
+        name = type(e).__name__
+        if isinstance(e, sympy.Symbol) and e.name in self.loose:
+            return self.cast(self._loose(e.name), torch.float64)
+        if e.is_number:
+            return self.scalar(float(e), torch.float64)
+        if name in ("IntTrueDiv", "FloatTrueDiv"):
+            return self.emit("Div", *[self._real(a) for a in e.args])
+        if name == "ToFloat":
+            return self._real(e.args[0])
+        if name in ("Add", "Mul") and not e.is_integer:
+            total = self._real(e.args[0])
+            for a in e.args[1:]:
+                total = self.emit(name, total, self._real(a))
+            return total
+        try:
+            return self.cast(self.size_tensor(from_sympy(e)), torch.float64)
+        except UnsupportedError:
+            return refuse(f"a number of the form {e}")
 
     def size(self, x: Any) -> Size:
         """A number or SymInt as a size."""
@@ -247,16 +266,10 @@ class Context:
 
     # ---- shapes
     def reshape(self, x: Tensor, shape: Sequence[Size]) -> Tensor:
-        """The same elements under another shape."""
+        """The same elements under another shape; that they are as many is checked, at run time if it takes symbols."""
         want = list(shape)
         if list(x.shape) == want:
             return x
-        total, given = product(x.shape), product(want)
-        if total != given:  # PyTorch knows that they agree: write one size as what is left
-            open_axes = [i for i, d in enumerate(want) if not isinstance(d, int)]
-            if not open_axes:
-                refuse(f"a tensor of {total} elements viewed as {want}")
-            want[open_axes[0]] = -1
         return self.emit("Reshape", x, shape=want)
 
     def transpose(self, x: Tensor, perm: Sequence[int]) -> Tensor:
