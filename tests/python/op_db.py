@@ -18,7 +18,7 @@ from typing import Any
 import cuvil
 import torch
 from cuvil.torch.convert import convert, why_not
-from cuvil.torch.decompositions import table
+from cuvil.torch.decompositions import keep_composites, table
 from functorch.compile import aot_function
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
@@ -86,7 +86,8 @@ def check(op: Any, sample: Any, target: str) -> tuple[str, str]:
         torch._dynamo.reset()
         compiled = aot_function(f, fw_compiler=lambda gm, _: compile_graph(gm, target, seen), decompositions=table())
         try:
-            got = compiled(*[t.clone() for t in tensors])
+            with keep_composites():
+                got = compiled(*[t.clone() for t in tensors])
         except Exception as e:
             detail = f"{type(e).__name__}: {' '.join(str(e).split())[:200]}"
             # Sizes that depend on values, tensor subclasses: Dynamo breaks the graph there, too.

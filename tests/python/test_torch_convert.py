@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 import cuvil  # noqa: E402
 import torch.nn.functional as F  # noqa: E402, N812
 from cuvil.torch import convert, why_not  # noqa: E402
+from cuvil.torch.decompositions import keep_composites  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 from torch.utils._python_dispatch import _disable_current_modes  # noqa: E402
@@ -49,7 +50,7 @@ def aot(f: Callable[..., Any], *args: Any, dynamic: bool = False, target: str = 
         return call
 
     torch._dynamo.reset()
-    with torch.no_grad():
+    with torch.no_grad(), keep_composites():
         return torch.compile(f, backend=aot_autograd(fw_compiler=compiler), dynamic=dynamic, fullgraph=True)(*args)
 
 
@@ -234,3 +235,25 @@ def test_all_missing_operators_are_named_with_their_lines():
     with pytest.raises(cuvil.UnsupportedError) as e:
         cuvil.import_torch(f, (torch.randn(3, 3),))
     assert "_linalg_det" in str(e.value) and "linalg_inv" in str(e.value) and "test_torch_convert.py" in str(e.value)
+
+
+def test_composites_stay_whole():
+    seen: set[str] = set()
+
+    def f(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(F.linear(x, w) @ w, scale_factor=2, mode="bilinear")
+
+    def record(gm: torch.fx.GraphModule, _: Any) -> Any:
+        seen.update(str(n.target) for n in gm.graph.nodes if n.op == "call_function")
+        return gm.forward
+
+    from torch._dynamo.backends.common import aot_autograd
+
+    with torch.no_grad(), keep_composites():
+        torch.compile(f, backend=aot_autograd(fw_compiler=record))(torch.randn(1, 2, 3, 4), torch.randn(4, 4))
+    assert seen == {"aten.linear.default", "aten.matmul.default", "aten.upsample_bilinear2d.vec"}
+
+
+def test_sizes_that_agree_only_at_run_time():
+    torch.testing.assert_close(aot(lambda x: x.view(2, -1, 3) * (x.shape[0] / x.shape[1]), x := torch.randn(4, 6),
+                                   dynamic=True), x.view(2, -1, 3) * (4 / 6))  # fmt: skip

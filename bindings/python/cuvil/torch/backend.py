@@ -121,14 +121,15 @@ class Session:
             boxed._boxed_call = True  # type: ignore[attr-defined]
             return boxed
 
-        wrapped = aot_module_simplified(
-            gm,
-            example_inputs,
-            _refuse_gradients,
-            bw_compiler=_refuse_gradients,
-            decompositions=_decompositions(),
-            inference_compiler=inference_compiler,
-        )
+        with decompositions.keep_composites():
+            wrapped = aot_module_simplified(
+                gm,
+                example_inputs,
+                _refuse_gradients,
+                bw_compiler=_refuse_gradients,
+                decompositions=_decompositions(),
+                inference_compiler=inference_compiler,
+            )
         unit, function, metadata = made.pop()
         real.clear()  # AOTAutograd keeps the compiler, and with it this list
         self.frames.append(Frame(gm, unit, None))

@@ -82,7 +82,8 @@ class Converted:
     symbols: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # name -> placeholder, axis
 
     def rebuild(self, results: Sequence[torch.Tensor], placeholders: Sequence[Any]) -> Any:
-        """What the FX graph returns, from the CIR graph's results and all of the FX graph's arguments."""
+        """What the FX graph returns, from the CIR graph's results and all of the FX graph's arguments. Views of arguments
+        or of other results come as tensors of their own; who needs them to alias keeps them out of the graph."""
         values: dict[str, int] | None = None
         flat: list[Any] = []
         for o in self.outputs:

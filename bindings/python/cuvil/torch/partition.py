@@ -16,8 +16,10 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
+from cuvil.torch.convert import why_not as converter_refuses
+
 _HEAVY = (
-    "mm", "bmm", "addmm", "baddbmm", "linear", "convolution", "_softmax", "_log_softmax", "native_layer_norm",
+    "mm", "bmm", "addmm", "baddbmm", "linear", "matmul", "scaled_dot_product_attention", "lstm", "gru", "convolution", "_softmax", "_log_softmax", "native_layer_norm",
     "native_group_norm", "_native_batch_norm_legit_no_training", "einsum", "sum", "mean", "amax", "embedding",
 )  # fmt: skip
 
@@ -265,7 +267,9 @@ def _has_effect(n: Node) -> bool:
     target = n.target
     if not isinstance(target, torch._ops.OpOverload):
         return isinstance(target, torch._ops.HigherOrderOperator)
-    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
+    # Attention and recurrent layers are random only with dropout, which the converter refuses.
+    random = torch.Tag.nondeterministic_seeded in target.tags and converter_refuses(n) is not None
+    return target._schema.is_mutable or random
 
 
 def _effect_reason(n: Node) -> str:
