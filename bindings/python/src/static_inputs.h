@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "bindings/python/src/tensor_layout.h"
 #include "bindings/python/src/torch_api.h"
 
 namespace cuvil::python {
@@ -15,7 +16,7 @@ class StaticInputs {
   explicit StaticInputs(const std::vector<std::pair<size_t, nb::object>>& tensors);
 
   bool unchanged(PyObject* const* args, size_t count) const;
-  size_t size() const { return entries_.size(); }
+  size_t size() const { return entries_.size() + direct_.size(); }
 
  private:
   struct Entry {
@@ -27,9 +28,25 @@ class StaticInputs {
     std::vector<int64_t> shape;
     std::vector<int64_t> strides;
   };
+  /// The same in a form that is compared without a call; see TensorLayout.
+  struct Direct {
+    PyObject* tensor;
+    const char* impl;
+    const char* storage;
+    const char* counter;
+    const void* data;
+    uint64_t shape[TensorLayout::kShapeWords];
+    uint32_t argument;
+    uint32_t version;
+    uint16_t dtype;
+  };
   static bool same(const Entry& e);
+  static bool same(const Direct& d, const TensorLayout& l);
+  bool add_direct(const Entry& e);
 
-  std::vector<Entry> entries_;
+  std::vector<Entry> entries_;    ///< compared through PyTorch's attributes
+  std::vector<Direct> direct_;    ///< compared in place
+  std::vector<nb::object> kept_;  ///< the tensors of direct_
 };
 
 }  // namespace cuvil::python

@@ -256,6 +256,7 @@ void bind_torch(nb::module_& m) {
   nb::class_<StaticInputs>(m, "StaticInputs")
       .def(nb::init<const std::vector<std::pair<size_t, nb::object>>&>(), nb::arg("tensors"))
       .def("__len__", &StaticInputs::size)
+      .def_prop_ro_static("direct", [](nb::handle) { return TensorLayout::get().valid; })
       .def(
           "unchanged",
           [](const StaticInputs& s, const nb::tuple& args) {
