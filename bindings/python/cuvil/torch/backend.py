@@ -4,6 +4,7 @@ Registered as "cuvil" by the package's entry point, so that torch.compile(model,
 """
 
 import functools
+import operator
 import threading
 import warnings
 import weakref
@@ -17,7 +18,7 @@ from torch._dynamo.exc import ShortenTraceback, TensorifyScalarRestartAnalysis
 from torch._functorch._aot_autograd.schemas import OutputType, PlainTensorMeta
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import CompileContext, TracingContext
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
 from cuvil.errors import CuvilError, UnsupportedError
@@ -88,6 +89,8 @@ class Session:
         differentiable = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
         if differentiable and not any(n.target is torch._C._set_grad_enabled for n in gm.graph.nodes):
             return self.eager(gm, _GRADIENTS)
+        if any(_writes_to_overlap(n) for n in gm.graph.nodes):
+            return self.eager(gm, "it writes to an expanded tensor, which AOTAutograd's functional form gets wrong")
         try:
             return self._compile(gm, example_inputs)
         except _GradientsError:
@@ -157,6 +160,24 @@ def _restore_hook_setting(_: Any) -> None:
 
 class _GradientsError(Exception):
     """AOTAutograd has found that outputs need gradients."""
+
+
+_IN_PLACE = {
+    getattr(operator, name) for name in dir(operator) if name.startswith("i") and hasattr(operator, "__" + name + "__")
+}
+
+
+def _writes_to_overlap(n: Node) -> bool:
+    """An in-place operator on a tensor several of whose elements are one in memory (x.expand(...).zero_())."""
+    if not n.args or not isinstance(n.args[0], Node):
+        return False
+    method = n.op == "call_method" and str(n.target).endswith("_") and not str(n.target).startswith("__")
+    if not method and n.target is not operator.setitem and n.target not in _IN_PLACE:
+        return False
+    written = n.args[0].meta.get("example_value")
+    return isinstance(written, torch.Tensor) and any(
+        stride == 0 and size != 1 for stride, size in zip(written.stride(), written.shape, strict=True)
+    )
 
 
 def _refuse_gradients(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:

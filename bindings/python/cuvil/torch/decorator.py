@@ -215,7 +215,7 @@ def _on_start(_: Any) -> None:
     f = frame.f_locals["self"]
     if f._fresh:
         f._entry = f._entry or code
-    elif code is f._entry and frame.f_locals["generation"] != f._generation:
+    elif code is f._entry and frame.f_locals.get("generation", f._generation) != f._generation:
         raise _Again  # nothing of the function has run yet
 
 

@@ -61,7 +61,7 @@ def partition(gm: GraphModule, why_not: WhyNot) -> Partition:
             reasons[n] = _effect_reason(n)
         elif not is_size(n) and (reason := why_not(n)):
             reasons[n] = reason
-    shared = _views_to_keep(graph, reasons)
+    shared = _views_to_keep(graph, reasons) - set(reasons)
     eager = set(reasons)
     while True:
         p = _levels(graph, nodes, eager, shared, effects)
@@ -198,14 +198,26 @@ def name_of(n: Node) -> str:
 
 
 def is_view(n: Node) -> bool:
-    """Whether the node's result lies in the memory of one of its inputs."""
-    key = _storage(n)
-    return key is not None and any(_storage(i) == key for i in n.all_input_nodes)
+    """Whether the node's result lies in the memory of one of its inputs; for a tuple: all of its elements do."""
+    return base_of(n) is not None
+
+
+def base_of(n: Node) -> Node | None:
+    """The input whose memory a view lies in. Of an element of a tuple (split) it is the input of the tuple's operator."""
+    source = n.args[0] if n.target is operator.getitem and isinstance(n.args[0], Node) else n
+    val = n.meta.get("val")
+    keys = {_storage_of(v) for v in (val if isinstance(val, (tuple, list)) else (val,))}
+    if len(keys) != 1 or None in keys:
+        return None
+    return next((i for i in source.all_input_nodes if _storage(i) in keys), None)
 
 
 def _storage(n: Node) -> int | None:
     """Which memory the node's result lies in; None if it is no plain tensor."""
-    val = n.meta.get("val")
+    return _storage_of(n.meta.get("val"))
+
+
+def _storage_of(val: Any) -> int | None:
     if not isinstance(val, torch.Tensor) or val.layout != torch.strided:
         return None
     return int(val.untyped_storage()._cdata)
@@ -225,11 +237,9 @@ def _views_to_keep(graph: Graph, refused: dict[Node, str]) -> set[Node]:
     kept: set[Node] = set()
 
     def keep(n: Node) -> None:
-        while n.op == "call_function" and n not in kept and is_view(n):
-            if n not in refused:
-                kept.add(n)
-            key = _storage(n)
-            n = next(i for i in n.all_input_nodes if _storage(i) == key)
+        while n.op == "call_function" and n not in kept and (base := base_of(n)) is not None:
+            kept.update(m for m in (n, n.args[0]) if m is n or (n.target is operator.getitem and isinstance(m, Node)))
+            n = base
 
     for n in results:
         key = _storage(n)
