@@ -141,3 +141,13 @@ def test_arithmetic_on_values_is_folded(make_model, rng):
         y, r = exe(x, np.array(n))
         np.testing.assert_array_equal(y, x.reshape(2 * n, -1))
         np.testing.assert_array_equal(r, np.arange(n))
+
+
+def test_constants_wrap_as_they_do_at_run_time(make_model):
+    """Integers that are no sizes are computed by operators, also while importing."""
+    nodes = [helper.make_node("Mul", ["big", "big"], ["a"]), helper.make_node("Mul", ["a", "big"], ["b"]),
+             helper.make_node("Add", ["b", "x"], ["y"])]  # fmt: skip
+    model = make_model(nodes, {"x": [1]}, ["y"], {"big": i64(3037000500)}, dtypes={"x": np.int64, "y": np.int64})
+    with np.errstate(over="ignore"):
+        want = i64(3037000500) * i64(3037000500) * i64(3037000500) + 1
+    np.testing.assert_array_equal(cuvil.build(cuvil.import_onnx(model))(i64(1)), want)

@@ -65,6 +65,11 @@ std::optional<KnownInts> OpContext::known(size_t i) const {
   return std::nullopt;
 }
 
+bool OpContext::from_shapes(size_t i) const {
+  const Entry* e = entry(i);
+  return e && e->known;
+}
+
 /// Input i has to be known and is not.
 void OpContext::needs(size_t i, std::string_view what) const {
   if (const Entry* e = entry(i); e && e->value)

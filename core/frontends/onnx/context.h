@@ -60,6 +60,8 @@ class OpContext {
   int rank(size_t i) { return type(i).rank(); }
   /// Known elements of an integer input (rank 0 or 1), or nullopt: from constants, shapes, or computed from these.
   std::optional<KnownInts> known(size_t i) const;
+  /// True if input i is known from shapes: sizes do not wrap, so that arithmetic on Dims may stand for them.
+  bool from_shapes(size_t i) const;
   // The next four throw NeedsValues where the values of graph inputs decide, and else UnsupportedError naming `what`.
   /// The same as numbers.
   std::vector<int64_t> ints(size_t i, std::string_view what) const;

@@ -14,7 +14,7 @@ void binary(OpContext& c) { c.out(0, emit(c, c.proto.op_type, {c.in(0), c.in(1)}
 /// Arithmetic on known integers stays known; anything else becomes a node.
 void arithmetic(OpContext& c) {
   const auto a = c.known(0), b = c.known(1);
-  const bool symbolic = a && b && !(c.constant(0) && c.constant(1));
+  const bool symbolic = a && b && (c.from_shapes(0) || c.from_shapes(1));
   if (symbolic && (a->values.size() == b->values.size() || a->scalar || b->scalar || a->values.size() == 1 ||
                    b->values.size() == 1)) {
     KnownInts r{{}, a->scalar && b->scalar, a->dtype};
