@@ -448,7 +448,7 @@ def test_the_report_names_lines_kernels_and_reasons():
     report = f.report()
     first = inspect.getsourcelines(inspect.unwrap(f))[1]
     lines = {line.number - first: line for g in report.graphs for line in g.lines}
-    assert lines[2].compiled == ["mm", "relu"] and lines[2].source == "h = torch.relu(x @ x)"
+    assert lines[2].compiled == ["matmul", "relu"] and lines[2].source == "h = torch.relu(x @ x)"
     assert lines[3].eager == ["mode"] and "mode" in lines[3].reasons[0]
     assert report.graphs[0].graph_break and "print" in report.graphs[0].graph_break
     assert report.eager == lines[3].reasons
