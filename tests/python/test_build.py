@@ -152,3 +152,15 @@ def test_text_round_trips_through_parse(conv_model, rng):
     again = cuvil.parse(graph.text(full=True))
     x = rng.standard_normal((2, 3, 18, 14)).astype(np.float32)
     np.testing.assert_array_equal(cuvil.build(graph)(x), cuvil.build(again)(x))
+
+
+def test_text_may_leave_out_defaults():
+    exe = cuvil.build(cuvil.parse("graph @g(%x: f32[2, 3]) -> (%y) { %y = Softmax(%x) : f32[2, 3] }"))
+    np.testing.assert_allclose(exe(np.zeros((2, 3), np.float32)), np.full((2, 3), 1 / 3), rtol=1e-6)
+
+
+def test_an_input_may_have_any_name():
+    exe = cuvil.build(cuvil.parse("graph @g(%self: f32[2]) -> (%y) { %y = Neg(%self) : f32[2] }"))
+    x = np.ones(2, np.float32)
+    np.testing.assert_array_equal(exe(self=x), -x)
+    assert exe.profile(self=x)

@@ -9,6 +9,14 @@ from cuvil import _core
 from cuvil.errors import UnsupportedError
 
 
+def path_text(path: str | os.PathLike[str]) -> str:
+    """A path as text, for C++, which would end it at a null byte."""
+    text = os.fspath(path)
+    if "\0" in text:
+        raise ValueError(f"embedded null byte in the path {text!r}")
+    return text
+
+
 @dataclass(frozen=True)
 class Port:
     """An input or output: symbolic dimensions are strings."""
@@ -40,7 +48,7 @@ class Executable:
         self._model = model
         self._compiled = compiled
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the model. Inputs positional or by name: NumPy, PyTorch or any DLPack array on the CPU, read in place if
         contiguous. Returns fresh memory in the framework of the first input: one array, or a tuple of several.
         Raises ShapeError naming the input."""
@@ -72,7 +80,7 @@ class Executable:
         """What was compiled and how: steps, schedules, times. Only of executables compiled in this process."""
         return self._need_compiled("report()").report()
 
-    def profile(self, *args: Any, **kwargs: Any) -> list[StepTime]:
+    def profile(self, /, *args: Any, **kwargs: Any) -> list[StepTime]:
         """Runs once with every step timed."""
         return [StepTime(*row) for row in self._model.profile(*args, **kwargs)]
 
@@ -84,7 +92,7 @@ class Executable:
         """
         if isinstance(targets, str):
             raise TypeError(f"targets is a list of names: targets=[{targets!r}]")
-        self._need_compiled("save()").save(os.fspath(path), list(targets or []))
+        self._need_compiled("save()").save(path_text(path), list(targets or []))
 
     def _need_compiled(self, what: str) -> _core.Compiled:
         if self._compiled is None:

@@ -222,6 +222,7 @@ void bind_graph(nb::module_& m) {
   m.def("parse", [](const std::string& text) {
     nb::gil_scoped_release nogil;
     auto graph = std::make_shared<ir::Graph>(ir::parse(text));
+    graph->for_each_node([](ir::Node& n) { ops::normalise(n); });  // defaults may be left out
     ops::check(*graph);
     return PyGraph{std::move(graph)};
   });
