@@ -24,6 +24,29 @@ struct Wishes {
   bool verify = env::get("CUVIL_VERIFY").value_or("") == "1";
 };
 
+/// What no runtime could hold is refused before schedules look at it.
+void refuse_impossible_sizes(const ir::Graph& graph) {
+  constexpr int64_t kMost = int64_t{1} << 46;  // bytes; the runtime's kMaxBytes
+  constexpr int kMostAxes = 26;                // the letters of a layout's tag
+  const auto check = [&](const ir::Value& v, const Location& where) {
+    if (v.type.rank() > kMostAxes)
+      throw_unsupported("'" + v.name + "' has " + std::to_string(v.type.rank()) + " axes; tensors have at most " +
+                            std::to_string(kMostAxes),
+                        where);
+    int64_t bytes = size_of(v.type.dtype);
+    for (const Dim& d : v.type.shape) {
+      const int64_t size = d.as_const().value_or(1);
+      if (size == 0) return;
+      if (size > kMost / bytes)
+        throw_shape_error("'" + v.name + "' of " + v.type.str() + " is larger than any memory", where);
+      bytes *= size;
+    }
+  };
+  for (const auto& v : graph.body.params) check(*v, {});
+  for (const auto& n : graph.body.nodes)
+    for (const auto& v : n->outputs) check(*v, n->location);
+}
+
 int count_nodes(ir::Graph& graph) {
   int n = 0;
   graph.for_each_node([&](ir::Node&) { ++n; });
@@ -70,6 +93,7 @@ ir::Graph run_passes(ir::Graph graph, const TargetInfo& target, bool strict_nume
 
 Lowered lower(ir::Graph graph, const TargetInfo& target, bool strict_numerics, bool optimize) {
   Lowered result{ir::Graph(), {}, {}};
+  refuse_impossible_sizes(graph);
   Runner runner(&result.times);
   graph = run_passes(std::move(graph), target, strict_numerics, optimize, runner);
   graph = runner.step("add_output_copies", std::move(graph), plan::add_output_copies);

@@ -57,6 +57,48 @@ def test_symbolic_sizes_that_must_agree_are_checked_when_they_run(make_model, rn
         exe(a, a[:2])
 
 
+@pytest.mark.parametrize("name", ["batch-size", "2*n", "-1", "5", "?", "批", "N + 1"])
+def test_any_text_names_a_symbolic_size(make_model, rng, name):
+    model = make_model([helper.make_node("Neg", ["x"], ["y"])], {"x": [name, 3]}, ["y"])
+    for n in (1, 4):
+        check(model, {"x": rng.standard_normal((n, 3)).astype(np.float32)})
+
+
+def test_names_of_sizes_that_differ_in_signs_alone_are_two_sizes(make_model, rng):
+    nodes = [helper.make_node("Neg", ["a"], ["y"]), helper.make_node("Neg", ["b"], ["z"])]
+    model = make_model(nodes, {"a": ["x.y"], "b": ["x/y"]}, ["y", "z"])
+    check(model, {"a": np.ones(2, np.float32), "b": np.ones(5, np.float32)})
+
+
+def test_an_expression_over_other_sizes_is_one(make_model):
+    nodes = [helper.make_node("Neg", ["a"], ["y"]), helper.make_node("Neg", ["b"], ["z"])]
+    exe = cuvil.build(cuvil.import_onnx(make_model(nodes, {"a": ["2*n"], "b": ["n"]}, ["y", "z"])))
+    exe(np.ones(4, np.float32), np.ones(2, np.float32))
+    with pytest.raises(cuvil.ShapeError):
+        exe(np.ones(5, np.float32), np.ones(2, np.float32))
+
+
+def test_attributes_of_another_type_are_refused(make_model):
+    for node in (helper.make_node("LeakyRelu", ["x"], ["y"], alpha=1), helper.make_node("Softmax", ["x"], ["y"], axis="0")):
+        with pytest.raises(cuvil.ModelError, match="alpha|axis"):
+            cuvil.import_onnx(make_model([node], {"x": [2, 3]}, ["y"]))
+
+
+def test_impossible_sizes_are_refused_by_name(make_model):
+    ones = np.ones((1, 1, 1, 1), np.float32)
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1 << 40] * 4)
+    expand = helper.make_node("Expand", ["x", "s"], ["y"])
+    resize = helper.make_node("Resize", ["x", "", "s"], ["y"])
+    for model in (
+        make_model([conv], {"x": [1, 1, 4, 4]}, ["y"], {"w": ones}),
+        make_model([expand], {"x": [1]}, ["y"], {"s": np.array([1 << 40, 1 << 20])}),
+        make_model([resize], {"x": [1, 1, 2, 2]}, ["y"], {"s": np.array([1, 1, 1e30, 1e30], np.float32)}),
+        make_model([helper.make_node("Neg", ["x"], ["y"])], {"x": [1] * 40}, ["y"]),
+    ):
+        with pytest.raises((cuvil.ShapeError, cuvil.ModelError, cuvil.UnsupportedError), match="y|x|Resize"):
+            cuvil.build(cuvil.import_onnx(model))
+
+
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 18, 21])
 def test_opsets_with_axes_as_attribute_or_input(make_model, rng, opset):
     axes = np.array([1], np.int64)

@@ -18,6 +18,11 @@ std::optional<KnownInts> known_of_constant(const ir::Tensor& t) {
   return k;
 }
 
+/// AttributeProto.AttributeType of onnx.proto.
+namespace kinds {
+constexpr int32_t real = 1, integer = 2, string = 3, tensor = 4, reals = 6, integers = 7;
+}
+
 /// Known integers as a tensor value: a constant where all are numbers, else an operator that writes the sizes.
 ir::Value* materialise(const KnownInts& known, ops::Builder& b, std::string_view name) {
   Shape shape;
@@ -125,34 +130,42 @@ const ProtoAttribute* OpContext::attribute(std::string_view name) const {
   return nullptr;
 }
 
-int64_t OpContext::attr_int(std::string_view name, int64_t fallback) const {
+const ProtoAttribute* OpContext::attribute(std::string_view name, int32_t type) const {
   const ProtoAttribute* a = attribute(name);
+  if (a && a->type != 0 && a->type != type)  // 0: not said, as before IR version 2
+    malformed(std::string(proto.op_type) + ": attribute '" + std::string(name) + "' is of type " +
+              std::to_string(a->type) + ", expected " + std::to_string(type) + " (AttributeProto.AttributeType)");
+  return a;
+}
+
+int64_t OpContext::attr_int(std::string_view name, int64_t fallback) const {
+  const ProtoAttribute* a = attribute(name, kinds::integer);
   return a ? a->i : fallback;
 }
 
 double OpContext::attr_float(std::string_view name, double fallback) const {
-  const ProtoAttribute* a = attribute(name);
+  const ProtoAttribute* a = attribute(name, kinds::real);
   return a ? static_cast<double>(a->f) : fallback;
 }
 
 std::string OpContext::attr_string(std::string_view name, std::string_view fallback) const {
-  const ProtoAttribute* a = attribute(name);
+  const ProtoAttribute* a = attribute(name, kinds::string);
   return std::string(a ? a->s : fallback);
 }
 
 std::vector<int64_t> OpContext::attr_ints(std::string_view name, std::vector<int64_t> fallback) const {
-  const ProtoAttribute* a = attribute(name);
+  const ProtoAttribute* a = attribute(name, kinds::integers);
   return a ? a->ints : std::move(fallback);
 }
 
 std::vector<double> OpContext::attr_floats(std::string_view name, std::vector<double> fallback) const {
-  const ProtoAttribute* a = attribute(name);
+  const ProtoAttribute* a = attribute(name, kinds::reals);
   if (!a) return fallback;
   return {a->floats.begin(), a->floats.end()};
 }
 
 std::optional<ir::Tensor> OpContext::attr_tensor(std::string_view name) const {
-  const ProtoAttribute* a = attribute(name);
+  const ProtoAttribute* a = attribute(name, kinds::tensor);
   if (!a || !a->tensor) return std::nullopt;
   return to_tensor(*a->tensor, source_, where);
 }

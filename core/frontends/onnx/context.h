@@ -76,6 +76,8 @@ class OpContext {
 
   // ---- attributes
   const ProtoAttribute* attribute(std::string_view name) const;
+  /// The same; a ModelError if it is of another type.
+  const ProtoAttribute* attribute(std::string_view name, int32_t type) const;
   int64_t attr_int(std::string_view name, int64_t fallback) const;
   double attr_float(std::string_view name, double fallback) const;
   std::string attr_string(std::string_view name, std::string_view fallback) const;

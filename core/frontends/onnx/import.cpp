@@ -1,7 +1,10 @@
 #include "core/frontends/onnx/import.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <set>
 
 #include "core/base/mapped_file.h"
 #include "core/frontends/onnx/context.h"
@@ -18,20 +21,59 @@ constexpr int kMaxFunctionDepth = 64;
 /// Longer values are data, not shapes: a program per value would be of no use.
 constexpr int64_t kMostInts = 1024, kMostFloats = 16;
 
-/// "batch_size" -> the symbol of that name; "2*N + 1" -> the expression; "" or "?" -> a symbol of its own; anything
-/// else -> a symbol of its letters.
-Dim dim_of(const ProtoDim& d, size_t input, size_t axis) {
-  if (d.value && *d.value >= 0) return Dim(*d.value);
-  std::string name(d.param);
-  if (std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c); })) name.clear();
-  if (!name.empty())
-    if (std::optional<Dim> parsed = Dim::parse(name)) return *parsed;
-  for (char& c : name)
-    if (!(std::isalnum(static_cast<unsigned char>(c)))) c = '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
-    name = "d" + std::to_string(input) + "_" + std::to_string(axis) + (name.empty() ? "" : "_" + name);
-  return Dim::symbol(name);
-}
+/// What inputs call their sizes, as Dims. "batch_size" is the symbol of that name; "2*N + 1" is the expression if every
+/// symbol in it is also the plain name of some size, so that its value can be read off the inputs; anything else
+/// ("batch-size", "-1") is only a name and becomes a symbol of its letters, one for each name. Nothing and "?" say that
+/// the exporter did not know: each such size is a symbol of its own.
+class DimNames {
+ public:
+  explicit DimNames(const std::vector<ProtoValueInfo>& inputs) {
+    for (const ProtoValueInfo& v : inputs)
+      for (const ProtoDim& d : v.dims)
+        if (is_plain(d.param)) plain_.emplace(d.param);
+  }
+
+  Dim dim_of(const ProtoDim& d, size_t input, size_t axis) {
+    if (d.value && *d.value >= 0) return Dim(*d.value);
+    if (is_plain(d.param)) return Dim::symbol(d.param);
+    const std::string here = "d" + std::to_string(input) + "_" + std::to_string(axis);
+    if (says_nothing(d.param)) return Dim::symbol(unused(here));
+    if (std::optional<Dim> parsed = Dim::parse(d.param); parsed && is_readable(*parsed)) return *parsed;
+    auto [it, added] = symbols_.emplace(d.param, "");
+    if (added) {
+      std::string name(d.param);
+      for (char& c : name)
+        if (!is_letter(c) && !is_digit(c)) c = '_';
+      it->second = unused(is_digit(name[0]) ? here + "_" + name : name);
+    }
+    return Dim::symbol(it->second);
+  }
+
+ private:
+  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  static bool says_nothing(std::string_view name) {
+    return std::all_of(name.begin(), name.end(), [](char c) { return c == '?' || c == '*' || c == ' '; });
+  }
+  static bool is_plain(std::string_view name) {
+    return !name.empty() && is_letter(name[0]) &&
+           std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  }
+  bool is_readable(const Dim& d) const {
+    const std::vector<std::string> symbols = d.symbols();
+    return !symbols.empty() &&
+           std::all_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return plain_.count(s) > 0; });
+  }
+  /// The name, or the first numbered variant of it that no size has.
+  std::string unused(const std::string& name) {
+    std::string candidate = name;
+    for (int i = 2; !plain_.insert(candidate).second; ++i) candidate = name + "_" + std::to_string(i);
+    return candidate;
+  }
+
+  std::set<std::string, std::less<>> plain_;
+  std::map<std::string, std::string, std::less<>> symbols_;
+};
 
 /// PyTorch's exporter leaves the Python stack on each node: the innermost line is the user's.
 void apply_stack_trace(std::string_view trace, Location& where) {
@@ -113,6 +155,7 @@ class Importer {
   }
 
   void add_inputs(ir::Graph& graph, Scope& scope) {
+    DimNames names(model_.graph.inputs);
     for (size_t i = 0; i < model_.graph.inputs.size(); ++i) {
       const ProtoValueInfo& v = model_.graph.inputs[i];
       if (scope.count(v.name)) continue;  // before IR version 4 initializers are inputs too
@@ -124,7 +167,7 @@ class Importer {
       const std::optional<DType> dtype = dtype_of(v.elem_type);
       if (!dtype) throw_unsupported("input '" + std::string(v.name) + "' is of " + onnx_type_name(v.elem_type), where);
       ir::Type type{*dtype, {}, {}};
-      for (size_t a = 0; a < v.dims.size(); ++a) type.shape.push_back(dim_of(v.dims[a], i, a));
+      for (size_t a = 0; a < v.dims.size(); ++a) type.shape.push_back(names.dim_of(v.dims[a], i, a));
       apply_shape(std::string(v.name), type.shape, where);
       const auto value = values_.find(v.name);
       if (value != values_.end()) apply_value(value->second, type, std::string(v.name), where);

@@ -316,6 +316,8 @@ void resize(OpContext& c) {
     if (given.size() != axes.size()) c.malformed("Resize: as many scales as axes are needed");
     for (size_t i = 0; i < given.size(); ++i) {
       if (!(given[i] > 0) || !std::isfinite(given[i])) c.malformed("Resize: scales must be positive");
+      if (given[i] * static_cast<double>(in[at(i)].as_const().value_or(1)) > 0x1p46)
+        c.malformed("Resize: a scale of " + std::to_string(given[i]) + " is impossible");
       scales[at(i)] = given[i];
       const Dim& d = in[at(i)];
       if (d.is_const())
