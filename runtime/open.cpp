@@ -93,7 +93,7 @@ extern "C" {
 
 cuvil_status cuvil_open_file(const char* path, const cuvil_open_options* options, cuvil_model** model) {
   *model = nullptr;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is refused below, not waited for
   if (fd < 0) return cannot_open(path, errno);
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) {

@@ -164,6 +164,10 @@ class Writer {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& path) : path_(path), temporary_(path + ".XXXXXX") {
+    // A device or pipe would be replaced by the file.
+    struct stat there = {};
+    if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+      throw Error(CUVIL_ARTIFACT_ERROR, path + ": cannot be written: it is not a regular file");
     fd_ = mkostemp(temporary_.data(), O_CLOEXEC);
     if (fd_ < 0) cannot_write(path_);
   }
