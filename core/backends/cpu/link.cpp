@@ -23,7 +23,8 @@ class TemporaryFolder {
     std::filesystem::path base = std::filesystem::temp_directory_path(problem);
     if (problem) base = "/tmp";
     std::string path = (base / "cuvil-link-XXXXXX").string();
-    if (!::mkdtemp(path.data())) throw_internal("no temporary folder can be made below " + base.string());
+    if (!::mkdtemp(path.data()))
+      throw Error(CUVIL_ARTIFACT_ERROR, "no temporary folder can be made below " + base.string() + "; set TMPDIR");
     path_ = path;
   }
   ~TemporaryFolder() {
@@ -41,7 +42,7 @@ class TemporaryFolder {
 void write(const std::string& file, const void* data, size_t bytes) {
   std::ofstream out(file, std::ios::binary);
   out.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-  if (!out.flush()) throw_internal("cannot write " + file);
+  if (!out.flush()) throw Error(CUVIL_ARTIFACT_ERROR, "cannot write " + file + "; set TMPDIR");
 }
 
 std::vector<uint8_t> read(const std::string& file) {
