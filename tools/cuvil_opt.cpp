@@ -51,7 +51,11 @@ int run(const Options& o) {
   } else {
     std::ifstream in(o.file, std::ios::binary);
     if (!in) return usage_error("cannot read '" + o.file + "'");
-    text.assign(std::istreambuf_iterator<char>(in), {});
+    try {
+      text.assign(std::istreambuf_iterator<char>(in), {});
+    } catch (const std::ios_base::failure&) {  // a folder opens, and then cannot be read
+      return usage_error("cannot read '" + o.file + "'");
+    }
   }
   const cuvil::TargetInfo target = o.target == "host" ? cuvil::TargetInfo::host() : cuvil::TargetInfo::named(o.target);
   cuvil::ir::Graph graph = cuvil::passes::read(text, o.file == "-" ? "standard input" : o.file);
