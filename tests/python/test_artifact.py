@@ -1,6 +1,7 @@
 """Saving, loading, damage."""
 
 import os
+import stat
 import subprocess
 import sys
 
@@ -110,3 +111,33 @@ def test_command_line_from_model_to_outputs(conv_model, tmp_path):
     assert done.returncode == 1 and "ModelError" in done.stderr and "Traceback" not in done.stderr
     assert "Conv2D" in cuvil_command("compile", model, "--emit", "cir").stdout
     assert "kernel" in cuvil_command("compile", model, "--emit", "kir").stdout
+
+
+def test_pipes_are_neither_waited_for_nor_replaced(saved, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(cuvil.ArtifactError):
+        cuvil.load(pipe)
+    with pytest.raises(cuvil.ArtifactError):
+        saved[1].save(pipe)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_outputs_of_any_name_are_written(tmp_path):
+    (tmp_path / "m.cir").write_text("graph @g(%self: f32[2]) -> (file = %y) { %y = Neg(%self) : f32[2] }")
+    assert main(["run", str(tmp_path / "m.cir"), "--output", str(tmp_path / "y.npz")]) == 0
+    assert np.load(tmp_path / "y.npz")["file"].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--threads", "-1"], ["--seed", "-1"], ["--shape", "N=-3"], ["--shape", "N=two"], ["--shape", "Q=3"],
+     ["--shape", "N=99999999999999999999"], ["--output", "/dev/null/y.npz"]],
+)  # fmt: skip
+def test_bad_words_on_the_command_line_are_said_in_a_line(saved, words, capsys):
+    try:
+        status = main(["run", str(saved[0]), *words])
+    except SystemExit as e:
+        status = e.code
+    assert status in (1, 2)
+    assert "Traceback" not in capsys.readouterr().err

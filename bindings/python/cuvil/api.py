@@ -8,7 +8,7 @@ import numpy as np
 
 from cuvil import _core
 from cuvil.errors import TargetError, UnsupportedError
-from cuvil.executable import Executable
+from cuvil.executable import Executable, path_text
 from cuvil.specialize import SpecializingExecutable, ValueGraph, as_value
 
 
@@ -39,7 +39,7 @@ def import_onnx(
     fixed = {name: as_value(name, value) for name, value in (values or {}).items()}
     source: str | bytes
     if isinstance(model, (str, os.PathLike)):
-        source = os.fspath(model)
+        source = path_text(model)
     elif isinstance(model, (bytes, bytearray, memoryview)):
         source = bytes(model)
     elif hasattr(model, "SerializeToString"):
@@ -135,7 +135,7 @@ def load(path: str | os.PathLike[str], num_threads: int | None = None) -> Execut
 
     Raises ArtifactError (damaged or foreign) and TargetError (no variant for this processor).
     """
-    return Executable(_core.Model(os.fspath(path), _threads(num_threads)), None)
+    return Executable(_core.Model(path_text(path), _threads(num_threads)), None)
 
 
 def _threads(num_threads: int | None) -> int:

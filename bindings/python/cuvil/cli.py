@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (OSError, MemoryError) as e:  # an output that cannot be written, random inputs that do not fit
+        print(f"cuvil {args.command}: {e}", file=sys.stderr)
         return 1
 
 
@@ -78,9 +82,9 @@ def _parser() -> argparse.ArgumentParser:
         "--shape", action="append", default=[], metavar="SYMBOL=N", help="value of a symbolic dimension; default 1"
     )
     r.add_argument("--output", help="write the outputs to this .npz")
-    r.add_argument("--repeat", type=int, default=0, metavar="N", help="time N more runs")
-    r.add_argument("--threads", type=int, default=None)
-    r.add_argument("--seed", type=int, default=0, help="of random inputs")
+    r.add_argument("--repeat", type=_count, default=0, metavar="N", help="time N more runs")
+    r.add_argument("--threads", type=_count, default=0, help="at most so many; 0, the default: CUVIL_NUM_THREADS, or all")
+    r.add_argument("--seed", type=_count, default=0, help="of random inputs")
     r.set_defaults(run=_run)
 
     i = commands.add_parser("inspect", help="show what a .cvl or a model holds")
@@ -104,9 +108,16 @@ def _parser() -> argparse.ArgumentParser:
         help="plain: native code without optimisations; reference: the interpreter (slow)",
     )
     d.add_argument("--numerics", default="default", choices=["default", "strict"])
-    d.add_argument("--seed", type=int, default=0, help="of random inputs")
+    d.add_argument("--seed", type=_count, default=0, help="of random inputs")
     d.set_defaults(run=_diff)
     return p
+
+
+def _count(text: str) -> int:
+    """A number that is not negative and fits 63 bits."""
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 63):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of that kind")
+    return int(text)
 
 
 def _import(path: str, shapes: dict[str, list[int]] | None = None) -> _core.Graph:
@@ -132,6 +143,8 @@ def _compile(args: argparse.Namespace) -> int:
         shapes = {name: [int(n) for n in sizes.split(",")] for name, sizes in (_pair(s, "--shape") for s in args.shape)}
     except ValueError:
         raise ShapeError(f"--shape {' '.join(args.shape)}: write INPUT=1,3,640,640") from None
+    if any(abs(n) >= 1 << 63 for shape in shapes.values() for n in shape):
+        raise ShapeError(f"--shape {' '.join(args.shape)}: a size does not fit 64 bits")
     graph = _import(args.model, shapes)
     if args.emit != "cvl":
         if len(targets) > 1:
@@ -155,9 +168,9 @@ def _compile(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     begin = time.perf_counter()
     if args.model.endswith(".cvl"):
-        exe = api.load(args.model, num_threads=args.threads)
+        exe = api.load(args.model, num_threads=args.threads or None)
     else:
-        exe = api.build(_import(args.model), num_threads=args.threads)
+        exe = api.build(_import(args.model), num_threads=args.threads or None)
     ready = time.perf_counter()
     inputs = _inputs(exe.inputs, args)
     first = time.perf_counter()
@@ -177,7 +190,7 @@ def _run(args: argparse.Namespace) -> int:
         median = times[len(times) // 2]
         print(f"{args.repeat} runs: median {median:.3f} ms, best {times[0]:.3f} ms, worst {times[-1]:.3f} ms")
     if args.output:
-        np.savez(args.output, **outputs)
+        _save_npz(args.output, outputs)
     return 0
 
 
@@ -204,7 +217,14 @@ def _diff(args: argparse.Namespace) -> int:
 
 def _inputs(ports: Sequence[Port], args: argparse.Namespace) -> dict[str, np.ndarray[Any, Any]]:
     files = dict(_pair(text, "--input") for text in args.input)
-    sizes = {k: int(v) if v.isdigit() else 1 for k, v in (_pair(text, "--shape") for text in args.shape)}
+    sizes: dict[str, int] = {}
+    for symbol, size in (_pair(text, "--shape") for text in args.shape):
+        if symbol not in {d for p in ports for d in p.shape if isinstance(d, str)}:
+            raise ShapeError(f"the model has no symbolic dimension {symbol}")
+        try:
+            sizes[symbol] = _count(size)
+        except argparse.ArgumentTypeError as e:
+            raise ShapeError(f"--shape {symbol}={size}: {e}") from None
     unknown = set(files) - {p.name for p in ports}
     if unknown:
         raise ShapeError(
@@ -229,6 +249,14 @@ def _load(path: str) -> np.ndarray[Any, Any]:
     if not isinstance(array, np.ndarray):
         raise ShapeError(f"'{path}' is not one array; give an .npy file")
     return array
+
+
+def _save_npz(path: str, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """np.savez, for arrays of any name: that one has parameters of its own."""
+    with zipfile.ZipFile(path if path.endswith(".npz") else path + ".npz", "w") as z:
+        for name, value in arrays.items():
+            with z.open(name + ".npy", "w", force_zip64=True) as f:
+                np.lib.format.write_array(f, np.asanyarray(value), allow_pickle=False)
 
 
 _NUMPY = {"f32": "float32", "f64": "float64", "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16",

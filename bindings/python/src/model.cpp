@@ -199,7 +199,8 @@ void Model::bind_arguments(const nb::args& args, const nb::kwargs& kwargs, std::
                                        std::to_string(args.size()) + ": " + names());
   for (size_t i = 0; i < args.size(); ++i) given[i] = args[i];
   for (auto [key, value] : kwargs) {
-    const auto name = nb::cast<std::string>(key);
+    std::string name;
+    if (!nb::try_cast(key, name)) name = "(no UTF-8)";
     size_t i = 0;
     while (i < given.size() && name != cuvil_input_info(model_, i)->name) ++i;
     if (i == given.size())
