@@ -24,10 +24,10 @@ void throw_shape_error(const std::string& message, const Location& where) {
   throw Error(CUVIL_SHAPE_ERROR, message, where);
 }
 void throw_internal(const std::string& message, const Location& where) {
-  throw Error(CUVIL_INTERNAL_ERROR,
-              "internal error: " + message +
-                  "\n  This is a bug in Cuvil. Please report it with the model and this message.",
-              where);
+  throw Error(
+      CUVIL_INTERNAL_ERROR,
+      "internal error: " + message + "\n  This is a bug in Cuvil. Please report it with the model and this message.",
+      where);
 }
 
 }  // namespace cuvil

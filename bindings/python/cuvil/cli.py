@@ -83,7 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     r.add_argument("--output", help="write the outputs to this .npz")
     r.add_argument("--repeat", type=_count, default=0, metavar="N", help="time N more runs")
-    r.add_argument("--threads", type=_count, default=0, help="at most so many; 0, the default: CUVIL_NUM_THREADS, or all")
+    r.add_argument(
+        "--threads", type=_count, default=0, help="at most so many; 0, the default: CUVIL_NUM_THREADS, or all"
+    )
     r.add_argument("--seed", type=_count, default=0, help="of random inputs")
     r.set_defaults(run=_run)
 
