@@ -38,17 +38,7 @@ cuvil_status check_shapes(const Program& p, const ShapePlan& plan, const int64_t
                   static_cast<long long>(got), t.info.dim_texts[axis], static_cast<long long>(expected), where);
     }
   }
-  const auto* requirements = p.source->requirements();
-  for (uint32_t i = 0; requirements && i < requirements->size(); ++i) {
-    const cvl::Requirement* r = requirements->Get(i);
-    if (plan.sizes[r->left()] == plan.sizes[r->right()]) continue;
-    char location[256];
-    format_location(p, r->location(), location, sizeof(location));
-    return fail(CUVIL_SHAPE_ERROR, "%.200s: %lld and %lld differ%s%s", r->text() ? r->text()->c_str() : "dimensions",
-                static_cast<long long>(plan.sizes[r->left()]), static_cast<long long>(plan.sizes[r->right()]),
-                location[0] ? "; " : "", location);
-  }
-  return CUVIL_OK;
+  return check_requirements(p, plan.sizes, kNone);
 }
 
 bool same_symbols(const Program& p, const ShapePlan& plan, const int64_t* symbols) {
@@ -58,6 +48,20 @@ bool same_symbols(const Program& p, const ShapePlan& plan, const int64_t* symbol
 }
 
 }  // namespace
+
+cuvil_status check_requirements(const Program& p, const int64_t* sizes, uint32_t step) {
+  const auto* requirements = p.source->requirements();
+  for (uint32_t i = 0; requirements && i < requirements->size(); ++i) {
+    const cvl::Requirement* r = requirements->Get(i);
+    if (p.requirement_step[i] != step || sizes[r->left()] == sizes[r->right()]) continue;
+    char location[256];
+    format_location(p, r->location(), location, sizeof(location));
+    return fail(CUVIL_SHAPE_ERROR, "%.200s: %lld and %lld differ%s%s", r->text() ? r->text()->c_str() : "dimensions",
+                static_cast<long long>(sizes[r->left()]), static_cast<long long>(sizes[r->right()]),
+                location[0] ? "; " : "", location);
+  }
+  return CUVIL_OK;
+}
 
 cuvil_status select_plan(cuvil_context* context, const int64_t* const* shapes) {
   const Program& p = context->model->program;

@@ -9,6 +9,10 @@ namespace cuvil::runtime {
 /// of those kept. Ranks are checked. ShapeError for shapes that the program does not accept.
 cuvil_status select_plan(cuvil_context* context, const int64_t* const* shapes);
 
+/// Checks the requirements that can be checked after step `step`, which sets symbols; kNone: those that depend on
+/// shapes only. ShapeError.
+cuvil_status check_requirements(const Program& program, const int64_t* sizes, uint32_t step);
+
 /// Makes room for the arena and scratch of the context's plan.
 cuvil_status reserve_memory(cuvil_context* context);
 

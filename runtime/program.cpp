@@ -53,6 +53,7 @@ class Decoder {
   cuvil_status steps();
   cuvil_status kernel_step(uint32_t index, Step* step);
   cuvil_status host_step(uint32_t index, Step* step);
+  cuvil_status jump_step(uint32_t index, Step* step);
   cuvil_status operands(uint32_t index, const flatbuffers::Vector<flatbuffers::Offset<cvl::Operand>>* source);
   cuvil_status touch(uint32_t step, uint32_t buffer);
   cuvil_status borders();
@@ -315,6 +316,22 @@ cuvil_status Decoder::host_step(uint32_t index, Step* step) {
   return CUVIL_OK;
 }
 
+cuvil_status Decoder::jump_step(uint32_t index, Step* step) {
+  const cvl::Step& s = *step->source;
+  step->name = "jump";
+  step->jump = true;
+  step->target = s.target();
+  step->input_count = count_of(s.inputs());
+  step->operands = p_.operands.data() + next_operand_;
+  if (s.target() > count_of(fb_.steps()) || step->input_count > 1 || count_of(s.outputs()) || count_of(s.symbols()) ||
+      count_of(s.arguments()) || count_of(s.tasks()))
+    return fail(kBroken, "step %u is a malformed jump", index);
+  if (const cuvil_status status = operands(index, s.inputs())) return status;
+  if (step->input_count == 1 && step->operands[0].dtype != CUVIL_BOOL)
+    return fail(kBroken, "step %u jumps on what is no bool", index);
+  return CUVIL_OK;
+}
+
 cuvil_status Decoder::steps() {
   const uint32_t n = count_of(fb_.steps());
   size_t arguments = 0, operand_count = 0;
@@ -334,9 +351,11 @@ cuvil_status Decoder::steps() {
     step.scratch = kNone;
     if (step.location != kNone && step.location >= count_of(fb_.locations()))
       return fail(kBroken, "step %u has a location that does not exist", i);
-    const bool host = step.source->kernel() == kNone;
-    if (host && !step.source->host()) return fail(kBroken, "step %u does nothing", i);
-    if (const cuvil_status status = host ? host_step(i, &step) : kernel_step(i, &step)) return status;
+    const bool kernel = step.source->kernel() != kNone, jump = step.source->target() != kNone;
+    if (!kernel && !step.source->host() && !jump) return fail(kBroken, "step %u does nothing", i);
+    if (jump && (kernel || step.source->host())) return fail(kBroken, "step %u is two things at once", i);
+    if (const cuvil_status status = kernel ? kernel_step(i, &step) : jump ? jump_step(i, &step) : host_step(i, &step))
+      return status;
     for (uint32_t k = 0; k < step.symbol_count; ++k)
       for (uint32_t j = 0; j < k; ++j)
         if (step.symbols[j] == step.symbols[k]) return fail(kBroken, "step %u sets a symbol twice", i);
@@ -353,12 +372,23 @@ cuvil_status Decoder::borders() {
 }
 
 cuvil_status Decoder::requirements() {
-  for (uint32_t i = 0; i < count_of(fb_.requirements()); ++i) {
+  const uint32_t n = count_of(fb_.requirements());
+  if (!p_.requirement_step.allocate(n)) return out_of_memory("the program's requirements", n);
+  for (uint32_t i = 0; i < n; ++i) {
     const cvl::Requirement* r = fb_.requirements()->Get(i);
-    if (!is_size(r->left()) || !is_size(r->right()) || p_.size_class[r->left()] == SizeClass::data ||
-        p_.size_class[r->right()] == SizeClass::data ||
+    if (!is_size(r->left()) || !is_size(r->right()) ||
         (r->location() != kNone && r->location() >= count_of(fb_.locations())))
       return fail(kBroken, "requirement %u is malformed", i);
+    p_.requirement_step[i] = kNone;
+    for (const uint32_t size : {r->left(), r->right()}) {
+      const cvl::SizeRange& range = p_.sizes[size];
+      for (uint32_t k = range.begin(); k < range.begin() + range.count(); ++k) {
+        if (p_.size_ops[k].op() != CUVIL_EXPR_SYMBOL) continue;
+        const uint32_t step = p_.symbols[static_cast<size_t>(p_.size_ops[k].operand())].step;
+        if (step != kNone && (p_.requirement_step[i] == kNone || step > p_.requirement_step[i]))
+          p_.requirement_step[i] = step;
+      }
+    }
   }
   return CUVIL_OK;
 }

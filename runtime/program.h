@@ -56,8 +56,10 @@ struct Step {
   const char* label;
   const char* name;  ///< kernel's or host operator's
   uint32_t location;
-  const HostOperator* host;  ///< null: a kernel
-  uint32_t function;         ///< kernel: number of its first phase in the table of functions
+  const HostOperator* host;  ///< null: a kernel, or
+  bool jump;                 ///< goes on with step `target`; with an operand only if that is false
+  uint32_t target;
+  uint32_t function;  ///< kernel: number of its first phase in the table of functions
   uint32_t phases;
   const uint32_t* tasks;
   const uint32_t* dims;
@@ -92,7 +94,8 @@ struct Program {
   Array<Step> steps;
   Array<Argument> arguments;
   Array<Operand> operands;
-  Array<uint32_t> arena;  ///< buffers in the arena
+  Array<uint32_t> arena;             ///< buffers in the arena
+  Array<uint32_t> requirement_step;  ///< of each requirement: the step after which it can be checked; kNone: before
   uint32_t function_count = 0;
   uint32_t max_arguments = 0, max_dims = 0, max_operands = 0, max_operand_dims = 0;
   bool placed = false;  ///< all arena buffers have fixed offsets

@@ -61,8 +61,23 @@ cuvil_status run_kernel(const Run& run, const Step& step) {
   return CUVIL_OK;
 }
 
+/// Whether a jump is taken.
+bool jumps(const Run& run, const Step& step) {
+  return step.input_count == 0 || *run.address(step.operands[0].buffer, step.operands[0].offset) == 0;
+}
+
 cuvil_status run_host(const Run& run, const Step& step) {
   cuvil_context& c = run.context;
+  // In a loop its symbols have their values of the iteration before.
+  bool fresh = true;
+  for (uint32_t i = 0; i < step.symbol_count; ++i) {
+    int64_t& symbol = c.symbols[step.symbols[i]];
+    fresh = fresh && symbol == run.plan.symbols[step.symbols[i]];
+    symbol = run.plan.symbols[step.symbols[i]];
+  }
+  if (!fresh)
+    if (const cuvil_status status = update_sizes(run.program, run.plan, c.symbols.data(), c.live_sizes.data()))
+      return status;
   int64_t* dims = c.host_dims.data();
   for (uint32_t i = 0; i < step.input_count + step.output_count; ++i) {
     const Operand& o = step.operands[i];
@@ -75,7 +90,9 @@ cuvil_status run_host(const Run& run, const Step& step) {
   if (const cuvil_status status = step.host->run(call)) return explain(status, "in '%.120s'", step.label);
   if (step.symbol_count == 0) return CUVIL_OK;
   for (uint32_t i = 0; i < step.symbol_count; ++i) c.symbols[step.symbols[i]] = set[i];
-  return update_sizes(run.program, run.plan, c.symbols.data(), c.live_sizes.data());
+  if (const cuvil_status status = update_sizes(run.program, run.plan, c.symbols.data(), c.live_sizes.data()))
+    return status;
+  return check_requirements(run.program, run.sizes, static_cast<uint32_t>(&step - run.program.steps.data()));
 }
 
 /// Inputs that kernels can read in place give their own memory, others a copy in the staging region.
@@ -160,8 +177,10 @@ cuvil_status run_steps(cuvil_context* context) {
   const Run run = {c, p, plan, sizes, begin_team(c.threads)};
   cuvil_status status = CUVIL_OK;
   int64_t start = c.profiling ? now_ns() : 0;
-  for (size_t i = 0; i < p.steps.size() && !status; ++i) {
-    status = p.steps[i].host ? run_host(run, p.steps[i]) : run_kernel(run, p.steps[i]);
+  for (size_t i = 0, next = 0; i < p.steps.size() && !status; i = next) {
+    const Step& step = p.steps[i];
+    next = step.jump && jumps(run, step) ? step.target : i + 1;
+    if (!step.jump) status = step.host ? run_host(run, step) : run_kernel(run, step);
     if (!c.profiling) continue;
     const int64_t now = now_ns();
     cuvil_context::StepTimes& times = c.times[i];

@@ -49,7 +49,7 @@ class Checker {
     for (const Tensor& t : p_.outputs)
       if (const cuvil_status status = border(t, "output")) return status;
     for (uint32_t i = 0; i < p_.steps.size(); ++i)
-      if (const cuvil_status status = p_.steps[i].host ? host(i) : kernel(i)) return status;
+      if (const cuvil_status status = p_.steps[i].host || p_.steps[i].jump ? host(i) : kernel(i)) return status;
     return CUVIL_OK;
   }
 
@@ -110,6 +110,7 @@ class Checker {
       const int64_t start = value(p_.buffers[o.buffer].offset) + offset;  // of a view: within its buffer
       if (n < 0 || offset < 0 || offset > room || n > room - offset || start % dtype_bytes(o.dtype) != 0)
         return fail(CUVIL_SHAPE_ERROR, "operand %u of step %u ('%.80s') lies outside its buffer", i, index, s.label);
+      if (s.jump && n != 1) return fail(CUVIL_SHAPE_ERROR, "step %u ('%.80s') jumps on no single bool", index, s.label);
     }
     return CUVIL_OK;
   }

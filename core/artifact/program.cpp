@@ -208,6 +208,7 @@ class Serializer {
     out.scratch = nonzero_size(s.scratch_bytes);
   }
 
+  /// A host operator or a jump.
   void add_host_step(const plan::Step& s) {
     auto& out = append(out_.steps);
     out.label = s.name;
@@ -221,6 +222,7 @@ class Serializer {
     }
     for (const auto& [name, value] : s.host_attributes) add_attribute(name, value, out);
     for (const std::string& name : s.symbols) out.symbols.push_back(symbol(name));
+    if (s.target >= 0) out.target = static_cast<uint32_t>(s.target);
   }
 
   static void add_attribute(const std::string& name, const ir::Attribute& value, cvl::StepT& step) {

@@ -79,7 +79,8 @@ ir::Graph run_passes(ir::Graph graph, const TargetInfo& target, bool strict_nume
   const passes::PassContext context{target, strict_numerics};
   for (const passes::Pass& pass : passes::all()) {
     if (runner.skipped(pass) || (pass.optional && !optimize)) continue;
-    graph = runner.step(pass.name, std::move(graph), [&](ir::Graph g) { return pass.run(std::move(g), context); });
+    graph = runner.step(pass.name, std::move(graph),
+                        [&](ir::Graph g) { return passes::apply(pass, std::move(g), context); });
   }
   return graph;
 }

@@ -120,6 +120,21 @@ class Graph {
 
   /// Names of all symbols in input types, sorted.
   std::vector<std::string> symbols() const;
+  /// Hands a closed region (one that reads nothing from outside) to `f` as a graph of its own, and takes back what `f`
+  /// returns. Names and ids stay unique in the whole.
+  template <class F>
+  void edit_region(Region& region, F&& f) {
+    Graph inner(name);
+    inner.source = source;
+    inner.next_id_ = next_id_;
+    inner.names_ = std::move(names_);
+    inner.body = std::move(region);
+    inner.output_names.resize(inner.body.results.size());
+    inner = f(std::move(inner));
+    next_id_ = inner.next_id_;
+    names_ = std::move(inner.names_);
+    region = std::move(inner.body);
+  }
   /// Visits all nodes, those of inner regions after the node that holds them.
   template <class F>
   void for_each_node(F&& f) {

@@ -5,7 +5,8 @@
 //  4. A value's list of users holds its reading nodes, once per use, and nothing else.
 //  5. A layout's order is empty or a permutation other than the identity; blocks split axes of the tensor by at
 //  least 2.
-//  6. Sizes are not known to be negative, and every symbol in a type occurs in the type of one of the graph's inputs.
+//  6. Sizes are not known to be negative, and every symbol in a type occurs in the type of one of the graph's inputs,
+//     or is named by attribute "sets" of a node before: its value depends on data.
 //  7. Results of the graph and their names correspond; regions are nested at most kMaxNesting deep.
 //  8. Constants have known sizes, and bytes.
 //  9. A fixed input is an input, and its value has its type.
@@ -86,6 +87,9 @@ class Verifier {
         if (Broken b = constant(*t)) return "attribute '" + key + "' of " + n.op + ": " + *b;
     for (const Region& r : n.regions)
       if (Broken b = region(r, depth + 1)) return b;
+    if (n.has("sets"))
+      for (const std::string& s : n.attr<std::vector<std::string>>("sets"))
+        if (!symbols_.insert(s).second) return "symbol " + s + " is set twice, or by an input too";
     for (const auto& v : n.outputs) {
       if (!v) return "an output of " + n.op + " is null";
       if (v->producer != &n) return "the producer of '" + v->name + "' is not the node whose output it is";
@@ -103,7 +107,8 @@ class Verifier {
         return "'" + v.name + "' has a negative size: " + v.type.str();
       for (const std::string& s : d.symbols())
         if (!symbols_.count(s))
-          return "'" + v.name + "' has a size of " + s + ", which occurs in no input of the graph";
+          return "'" + v.name + "' has a size of " + s +
+                 ", which occurs in no input of the graph and is set by no node before";
     }
     visible_.insert(&v);
     all_.push_back(&v);

@@ -12,6 +12,10 @@ class Builder {
  public:
   /// Appends to the graph's body, or inserts before `before`.
   explicit Builder(ir::Graph& graph, ir::Node* before = nullptr) : graph_(graph), before_(before) {}
+  /// Appends to a region, which need not belong to a node yet.
+  Builder(ir::Graph& graph, ir::Region& region) : graph_(graph), region_(&region) {}
+
+  ir::Graph& graph() { return graph_; }
 
   /// Location given to nodes from now on.
   void at(Location location) { location_ = std::move(location); }
@@ -20,12 +24,13 @@ class Builder {
   ir::Value* add(std::string_view op, std::vector<ir::Value*> inputs, ir::Attributes attributes = {},
                  std::string_view name = "");
   ir::Node* add_node(std::string_view op, std::vector<ir::Value*> inputs, ir::Attributes attributes = {},
-                     std::string_view name = "");
+                     std::string_view name = "", std::vector<ir::Region> regions = {});
   ir::Value* constant(ir::Tensor tensor, std::string_view name = "");
 
  private:
   ir::Graph& graph_;
-  ir::Node* before_;
+  ir::Region* region_ = nullptr;
+  ir::Node* before_ = nullptr;
   Location location_;
 };
 

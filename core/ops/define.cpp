@@ -108,6 +108,17 @@ OpDef comparison(std::string_view name, std::string_view doc, std::vector<DType>
   return d;
 }
 
+std::vector<AttrSpec> set_symbols() {
+  return {required("sets", AttrKind::strings, "the symbol that the node sets"),
+          required("upper", AttrKind::shape, "the largest value of the symbol")};
+}
+
+Dim symbol_of(const InferContext& c) {
+  const auto& names = c.node.attr<std::vector<std::string>>("sets");
+  if (names.size() != 1 || c.node.attr<Shape>("upper").size() != 1) c.fail("needs one symbol and its bound");
+  return Dim::symbol(names[0]);
+}
+
 AttrSpec required(std::string_view name, AttrKind kind, std::string_view doc) { return {name, kind, doc, true, {}}; }
 AttrSpec optional(std::string_view name, AttrKind kind, std::string_view doc, ir::Attribute fallback) {
   return {name, kind, doc, false, std::move(fallback)};

@@ -43,6 +43,12 @@ OpDef binary(std::string_view name, std::string_view doc, std::vector<DType> dty
 /// As binary, with a bool result.
 OpDef comparison(std::string_view name, std::string_view doc, std::vector<DType> dtypes);
 
+// ---- results whose size depends on data
+/// Attributes "sets" (names of the symbols that the node sets) and "upper" (their bounds).
+std::vector<AttrSpec> set_symbols();
+/// The symbol of a node that sets one.
+Dim symbol_of(const InferContext& c);
+
 // ---- attributes
 AttrSpec required(std::string_view name, AttrKind kind, std::string_view doc);
 AttrSpec optional(std::string_view name, AttrKind kind, std::string_view doc, ir::Attribute fallback);

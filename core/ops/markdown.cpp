@@ -53,6 +53,7 @@ constexpr struct {
     {kRowwise, "rowwise"},
     {kEpilogueOk, "epilogue"},
     {kDataDependent, "data-dependent"},
+    {kControl, "control flow"},
 };
 
 }  // namespace

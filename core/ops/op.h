@@ -33,8 +33,10 @@ enum Trait : uint32_t {
   kRowwise = 1 << 11,     ///< works row by row along the last axis or attribute axis (softmax, layer norm)
   kEpilogueOk = 1 << 12,  ///< not elementwise, but elementwise users may be fused onto its output store
   kDataDependent = 1 << 13,  ///< output shape depends on input values
-  kPure = 1 << 14,   ///< same inputs give same outputs, no effects: may be folded, merged, removed. (All so far.)
-  kGroup = 1 << 15,  ///< a fusion group: one region, lowered as one kernel
+  kPure = 1 << 14,     ///< same inputs give same outputs, no effects: may be folded, merged, removed. (All so far.)
+  kGroup = 1 << 15,    ///< a fusion group: one region, lowered as one kernel
+  kControl = 1 << 16,  ///< has closed regions that run as parts of the program: none, once, or many times. Whatever
+                       ///< they read is an input of the node.
 };
 
 struct ValueSpec {

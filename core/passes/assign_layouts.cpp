@@ -189,11 +189,11 @@ class LayoutAssigner {
 
 /// Images flow as NCHWc, c the target's vector width: from convolutions on through everything that works in blocks,
 /// with Reorder nodes where plain and blocked meet, at most one per tensor and direction. Shapes stay logical; graph
-/// inputs and outputs stay plain. Runs before fusion: a graph with regions is left alone.
+/// inputs and outputs stay plain. Runs before fusion: a graph with fusion groups is left alone.
 ir::Graph assign_layouts(ir::Graph graph, const PassContext& context) {
-  const bool has_regions =
-      std::any_of(graph.body.nodes.begin(), graph.body.nodes.end(), [](const auto& n) { return !n->regions.empty(); });
-  if (has_regions) return graph;
+  const bool has_groups = std::any_of(graph.body.nodes.begin(), graph.body.nodes.end(),
+                                      [](const auto& n) { return ops::def(*n).is(ops::kGroup); });
+  if (has_groups) return graph;
   if (LayoutAssigner(graph, context.target.lanes_f32()).run()) erase_dead(graph);
   return graph;
 }

@@ -13,7 +13,8 @@ using ops::can_evaluate;
 using ops::evaluate_node;
 
 /// Results of a graph for `inputs` in order of its parameters, plain and row-major. Symbols get their values from the
-/// inputs' shapes. Throws ShapeError for inputs that do not fit, UnsupportedError for host operators.
+/// inputs' shapes. Throws ShapeError for inputs that do not fit, UnsupportedError for host operators and
+/// control flow.
 std::vector<ir::Tensor> evaluate(const ir::Graph& graph, const std::vector<ir::Tensor>& inputs,
                                  const TargetInfo& target);
 

@@ -22,6 +22,9 @@ struct Pass {
   bool optional = true;  ///< CUVIL_SKIP may name it
 };
 
+/// Runs a pass over the graph, and over the regions of its control flow.
+ir::Graph apply(const Pass& pass, ir::Graph graph, const PassContext& context);
+
 /// All passes in pipeline order (pass_list.cpp): adding a pass is one file and one line there.
 std::span<const Pass> all();
 const Pass* find(std::string_view name);

@@ -10,6 +10,12 @@ std::vector<ir::Node*> body_nodes(ir::Graph& graph) {
   return nodes;
 }
 
+void edit_control_regions(ir::Graph& graph, const std::function<ir::Graph(ir::Graph)>& edit) {
+  for (ir::Node* node : body_nodes(graph))
+    if (ops::def(*node).is(ops::kControl))
+      for (ir::Region& region : node->regions) graph.edit_region(region, edit);
+}
+
 std::set<const ir::Value*> all_results(ir::Graph& graph) {
   std::set<const ir::Value*> results(graph.body.results.begin(), graph.body.results.end());
   graph.for_each_node([&](ir::Node& n) {

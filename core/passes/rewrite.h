@@ -1,6 +1,7 @@
 // What passes share: walking the body, asking about uses and constants, removing what is dead.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -18,6 +19,9 @@ std::set<const ir::Value*> all_results(ir::Graph& graph);
 
 /// True if exactly one node reads the value (perhaps several times) and no region results in it.
 bool has_one_user(const ir::Value* value, const std::set<const ir::Value*>& results);
+
+/// Every region of the body's control flow (If, Loop) as a graph of its own.
+void edit_control_regions(ir::Graph& graph, const std::function<ir::Graph(ir::Graph)>& edit);
 
 /// The value of a constant with one floating-point element.
 std::optional<double> scalar_of(const ir::Value* value);

@@ -31,7 +31,7 @@ ir::Graph run_named(ir::Graph graph, std::string_view names, const PassContext& 
     passes.push_back(pass);
   }
   for (const Pass* pass : passes) {
-    graph = pass->run(std::move(graph), context);
+    graph = apply(*pass, std::move(graph), context);
     if (!verify_each) continue;
     try {
       ops::check(graph);

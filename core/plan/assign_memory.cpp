@@ -25,6 +25,23 @@ void assign_memory(Plan& plan) {
       b.last_step = static_cast<int>(s);
     }
   }
+  // What an iteration leaves for the next, or reads of what was before, lives as long as the loop.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      Buffer& b = plan.buffers[i];
+      if (!touched[i]) continue;
+      for (const Repeated& loop : plan.loops) {
+        const bool apart = b.last_step < loop.first_step || b.first_step > loop.last_step;
+        const bool inside = b.first_step >= loop.first_step && b.last_step <= loop.last_step;
+        const bool whole = b.first_step <= loop.first_step && b.last_step >= loop.last_step;
+        if (apart || inside || whole) continue;
+        b.first_step = std::min(b.first_step, loop.first_step);
+        b.last_step = std::max(b.last_step, loop.last_step);
+        changed = true;
+      }
+    }
+  }
   std::vector<PlaceItem> items;
   std::vector<size_t> owner;
   bool is_static = true;

@@ -62,14 +62,17 @@ void prepack(ir::Node& node, const schedules::Schedule& schedule, const TargetIn
 
 bool needs_kernel(const ir::Node& node) {
   if (is_fused(node)) return true;
-  return !ops::def(node).is(ops::kConstant | ops::kView | ops::kHost);
+  return !ops::def(node).is(ops::kConstant | ops::kView | ops::kHost | ops::kControl);
 }
 
 ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target, bool only_reference) {
   Packer packer(graph);
   std::vector<ir::Node*> nodes;
   for (auto& n : graph.body.nodes) nodes.push_back(n.get());
-  std::vector<ir::Value*> replaced;
+  for (ir::Node* node : nodes)
+    if (ops::def(*node).is(ops::kControl))
+      for (ir::Region& region : node->regions)
+        graph.edit_region(region, [&](ir::Graph g) { return choose_schedules(std::move(g), target); });
   for (ir::Node* node : nodes) {
     if (!needs_kernel(*node)) continue;
     if (only_reference) {

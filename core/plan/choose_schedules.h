@@ -11,7 +11,7 @@ namespace cuvil::plan {
 /// `only_reference`: every node gets its operator's plain loop nest.
 ir::Graph choose_schedules(ir::Graph graph, const TargetInfo& target, bool only_reference = false);
 
-/// True if the node is carried out by a kernel: neither a constant, nor a view, nor a host operator.
+/// True if the node is carried out by a kernel: neither a constant, nor a view, a host operator or control flow.
 bool needs_kernel(const ir::Node& node);
 
 }  // namespace cuvil::plan

@@ -1,5 +1,6 @@
 // From a graph with schedules to kernels, launches and buffers. Memory follows in assign_memory.cpp.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -31,7 +32,7 @@ std::string kernel_name(const ir::Node& node, size_t index) {
 }
 
 /// What people read: the user's names of the group's values.
-std::string step_name(const ir::Node& node) { return node.output()->name; }
+std::string step_name(const ir::Node& node) { return node.outputs.empty() ? node.op : node.output()->name; }
 
 /// The same for equal tensors. Of size and both ends only: weights are not read from disk to plan.
 uint64_t fingerprint(const ir::Tensor& tensor) {
@@ -49,10 +50,8 @@ class Planner {
     refuse_unsupported();
     for (const ir::Value* result : graph_.body.results) results_.insert(memory_of(result));
     bind_inputs();
-    for (const auto& node : graph_.body.nodes) {
-      add_requirements(*node);
-      add_node(*node);
-    }
+    for (const auto& node : graph_.body.nodes) add_requirements(*node);
+    add_nodes(graph_.body);
     bind_outputs();
     assign_memory(plan_);
     return std::move(plan_);
@@ -61,14 +60,20 @@ class Planner {
  private:
   void refuse_unsupported() const {
     std::string all;
-    for (const auto& node : graph_.body.nodes) {
+    list_unsupported(graph_.body, all);
+    if (!all.empty()) throw_unsupported("these operators have no kernel on this target:" + all);
+  }
+
+  static void list_unsupported(const ir::Region& region, std::string& all) {
+    for (const auto& node : region.nodes) {
       const ops::OpDef& def = ops::def(*node);
+      if (def.is(ops::kControl))
+        for (const ir::Region& inner : node->regions) list_unsupported(inner, all);
       const bool has_kernel = def.expr || def.lower || def.is(ops::kGroup);
-      if (def.is(ops::kConstant | ops::kView) || def.is(ops::kHost) || has_kernel) continue;
+      if (def.is(ops::kConstant | ops::kView | ops::kHost | ops::kControl) || has_kernel) continue;
       all += "\n  " + node->op + " '" + node->output()->name + "'" +
              (node->location.known() ? " at " + node->location.str() : "");
     }
-    if (!all.empty()) throw_unsupported("these operators have no kernel on this target:" + all);
   }
 
   int add_buffer(const ir::Value& value, BufferKind kind) {
@@ -125,8 +130,13 @@ class Planner {
     }
   }
 
+  void add_nodes(const ir::Region& region) {
+    for (const auto& node : region.nodes) add_node(*node);
+  }
+
   void add_node(const ir::Node& node) {
     const ops::OpDef& def = ops::def(node);
+    if (def.is(ops::kControl)) return node.regions.size() == 2 ? add_if(node) : add_loop(node);
     if (const ir::Tensor* tensor = ir::constant_of(node.output())) {
       const int b = add_buffer(*node.output(), BufferKind::constant);
       plan_.buffers[b].constant = add_constant(*tensor);
@@ -215,8 +225,185 @@ class Planner {
     for (const auto& out : node.outputs) describe(*out);
     step.host = def.host;
     step.host_attributes = node.attributes;
+    // What the operands' sizes say is not said again.
+    std::erase_if(step.host_attributes,
+                  [](const auto& a) { return a.first == "sets" || std::holds_alternative<Shape>(a.second); });
     step.schedule = "host";
+    add_symbols(node, step);
     plan_.steps.push_back(std::move(step));
+  }
+
+  /// Symbols that a step sets, in the order of attribute "sets"; "upper" bounds them.
+  void add_symbols(const ir::Node& node, Step& step) {
+    if (!node.has("sets")) return;
+    const auto& names = node.attr<std::vector<std::string>>("sets");
+    const auto& upper = node.attr<Shape>("upper");
+    CUVIL_CHECK(names.size() == upper.size(), "every symbol that a node sets has an upper bound");
+    for (size_t i = 0; i < names.size(); ++i) {
+      Symbol symbol{names[i]};
+      symbol.step = static_cast<int>(plan_.steps.size());
+      symbol.upper = upper[i];
+      plan_.symbols.push_back(std::move(symbol));
+      step.symbols.push_back(names[i]);
+    }
+  }
+
+  // ---- control flow: steps of the regions in place, copies to where values meet, and jumps
+
+  struct Operand {
+    int buffer;
+    DType dtype;
+    Shape shape;
+    Operand(int buffer, const ir::Type& type) : buffer(buffer), dtype(type.dtype), shape(type.shape) {}
+  };
+
+  int add_temporary(const std::string& name, const ir::Type& type) {
+    Buffer b;
+    b.name = name;
+    b.kind = BufferKind::arena;
+    b.bytes = type.bytes();
+    plan_.buffers.push_back(std::move(b));
+    return static_cast<int>(plan_.buffers.size()) - 1;
+  }
+
+  Operand constant(const std::string& name, ir::Tensor tensor) {
+    Buffer b;
+    b.name = name;
+    b.kind = BufferKind::constant;
+    b.bytes = tensor.type.bytes();
+    b.constant = add_constant(tensor);
+    plan_.buffers.push_back(std::move(b));
+    return {static_cast<int>(plan_.buffers.size()) - 1, tensor.type};
+  }
+
+  static ir::Tensor largest() {
+    ir::Tensor t = ir::Tensor::from_ints({std::numeric_limits<int64_t>::max()});
+    t.type.shape.clear();
+    return t;
+  }
+
+  void host_step(const ir::Node& node, std::string host, const std::vector<Operand>& inputs,
+                 const std::vector<Operand>& outputs) {
+    Step step;
+    for (const auto* list : {&inputs, &outputs})
+      for (const Operand& o : *list) step.arguments.push_back({o.buffer, o.dtype, o.shape});
+    step.inputs = static_cast<int>(inputs.size());
+    step.name = step_name(node);
+    step.location = node.location;
+    step.schedule = host.empty() ? "jump" : "host";
+    step.host = std::move(host);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  /// A jump; its target is set later. With a condition: only where that is false.
+  size_t jump(const ir::Node& node, const std::vector<Operand>& condition = {}) {
+    host_step(node, "", condition, {});
+    return plan_.steps.size() - 1;
+  }
+  void land(size_t jump) { plan_.steps[jump].target = static_cast<int>(plan_.steps.size()); }
+
+  void copy(const ir::Node& node, int from, int to, const ir::Type& type) {
+    if (!(type.bytes() == Dim(0))) host_step(node, "Copy", {{from, type}}, {{to, type}});
+  }
+
+  void bind_params(const ir::Region& region, size_t first_param, const ir::Node& node, size_t first_input) {
+    for (size_t i = first_param; i < region.params.size(); ++i)
+      buffer_of_[region.params[i].get()] = buffer_of_.at(node.input(first_input + i - first_param));
+  }
+
+  void add_if(const ir::Node& node) {
+    const size_t to_else = jump(node, {{buffer_of_.at(node.input(0)), node.input(0)->type}});
+    for (const auto& v : node.outputs) add_buffer(*v, BufferKind::arena);
+    const auto branch = [&](const ir::Region& region) {
+      bind_params(region, 0, node, 1);
+      add_nodes(region);
+      for (size_t i = 0; i < region.results.size(); ++i)
+        copy(node, buffer_of_.at(region.results[i]), buffer_of_.at(node.output(i)), node.output(i)->type);
+    };
+    branch(node.regions[0]);
+    const size_t to_end = jump(node);
+    land(to_else);
+    branch(node.regions[1]);
+    land(to_end);
+  }
+
+  void add_loop(const ir::Node& node) {
+    const ir::Region& body = node.regions[0];
+    const auto carried = static_cast<size_t>(node.attr<int64_t>("carried"));
+    const ir::Type number{DType::i64, {}, {}}, truth{DType::boolean, {}, {}};
+    const std::string& name = node.outputs.empty() ? "loop" : node.output()->name;
+    // Before: the counter, the condition, the carried values.
+    const Operand counter{add_temporary(name + ".iteration", number), number};
+    copy(node, constant(name + ".zero", ir::Tensor::scalar(DType::i64, 0)).buffer, counter.buffer, number);
+    const Operand trips =
+        node.input(0) ? Operand{buffer_of_.at(node.input(0)), number} : constant(name + ".trips", largest());
+    const ir::Tensor* always = ir::constant_of(body.results[0]);
+    const bool endless = always && always->as_int(0) != 0;
+    Operand condition = node.input(1) ? Operand{buffer_of_.at(node.input(1)), truth}
+                                      : constant(name + ".true", ir::Tensor::scalar(DType::boolean, 1));
+    if (!endless) {
+      const int state = add_temporary(name + ".condition", truth);
+      copy(node, condition.buffer, state, truth);
+      condition.buffer = state;
+    }
+    std::vector<int> state;
+    for (size_t i = 0; i < carried; ++i) {
+      const ir::Value& first = *node.input(2 + i);
+      state.push_back(add_temporary(node.output(i)->name, first.type));
+      buffer_of_[node.output(i)] = state.back();
+      buffer_of_[body.params[1 + i].get()] = state.back();
+      copy(node, buffer_of_.at(&first), state.back(), first.type);
+    }
+    for (size_t i = carried; i < node.outputs.size(); ++i) add_buffer(*node.output(i), BufferKind::arena);
+    buffer_of_[body.params[0].get()] = counter.buffer;
+    bind_params(body, 1 + carried, node, 2 + carried);
+
+    const int head = static_cast<int>(plan_.steps.size());
+    const Operand go{add_temporary(name + ".goes_on", truth), truth};
+    host_step(node, "LoopTest", {counter, trips, condition}, {go});
+    const size_t to_end = jump(node, {go});
+    add_nodes(body);
+    for (size_t i = 1 + carried; i < body.results.size(); ++i) {
+      const ir::Value& stacked = *node.output(i - 1);
+      ir::Type room = stacked.type;  // of as many slices as there may be
+      if (!node.attr<Shape>("upper").empty()) room.shape[0] = node.attr<Shape>("upper")[0];
+      host_step(node, "PutSlice", {{buffer_of_.at(body.results[i]), body.results[i]->type}, counter},
+                {{buffer_of_.at(&stacked), room}});
+    }
+    carry(node, state);
+    if (!endless) copy(node, buffer_of_.at(body.results[0]), condition.buffer, truth);
+    host_step(node, "LoopNext", {counter}, {counter});
+    plan_.steps[jump(node)].target = head;
+    plan_.loops.push_back({head, static_cast<int>(plan_.steps.size()) - 1});
+    land(to_end);
+    if (node.has("sets") && !node.attr<std::vector<std::string>>("sets").empty()) {
+      // The number of iterations is known now.
+      host_step(node, "SetSymbol", {counter}, {});
+      Step step = std::move(plan_.steps.back());
+      plan_.steps.pop_back();
+      add_symbols(node, step);
+      plan_.steps.push_back(std::move(step));
+    }
+  }
+
+  /// The next values of what a loop carries take their place: through copies where one is another's old value.
+  void carry(const ir::Node& node, const std::vector<int>& state) {
+    const ir::Region& body = node.regions[0];
+    std::vector<int> from;
+    for (size_t i = 0; i < state.size(); ++i) {
+      int buffer = buffer_of_.at(body.results[1 + i]);
+      const int root = root_of(plan_, buffer);
+      const bool others =
+          std::any_of(state.begin(), state.end(), [&](int s) { return s != state[i] && root_of(plan_, s) == root; });
+      if (others) {
+        const int kept = add_temporary(node.output(i)->name + ".next", node.output(i)->type);
+        copy(node, buffer, kept, node.output(i)->type);
+        buffer = kept;
+      }
+      from.push_back(buffer);
+    }
+    for (size_t i = 0; i < state.size(); ++i)
+      if (from[i] != state[i]) copy(node, from[i], state[i], node.output(i)->type);
   }
 
   void add_kernel_step(const ir::Node& node) {

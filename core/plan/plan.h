@@ -15,11 +15,11 @@ namespace cuvil::plan {
 /// A symbolic dimension is bound from the first input axis whose extent is exactly this symbol, or set by a host
 /// operator whose output's shape depends on data.
 struct Symbol {
-  std::string name;
+  std::string name = {};
   int input = 0;
   int axis = 0;
-  int step = -1;  ///< index of the host operator's step; input and axis do not count then
-  Dim upper;      ///< largest value that the step may set, over symbols before this one
+  int step = -1;   ///< index of the host operator's step; input and axis do not count then
+  Dim upper = {};  ///< largest value that the step may set, over symbols before this one
 };
 
 /// Inputs and outputs are plain row-major at the border.
@@ -54,7 +54,8 @@ struct Argument {
 struct Step {
   std::string name;  ///< of the CIR node(s), for people: "conv1+relu"
   int kernel = -1;   ///< index into Plan::kernels; -1: a host operator
-  std::string host;  ///< name in the runtime's list
+  std::string host;  ///< name in the runtime's list; "" beside kernel -1: a jump
+  int target = -1;   ///< jump: the step to go on with; with an argument (one bool) only where that is false
   ir::Attributes host_attributes;
   std::vector<Argument> arguments;   ///< kernel parameter order; host: inputs, then outputs
   int inputs = 0;                    ///< host: how many of them are inputs
@@ -64,6 +65,11 @@ struct Step {
   std::string schedule;
   Location location;
   Dim flops, bytes;  ///< for reports: arithmetic, and compulsory memory traffic
+};
+
+/// Steps that run many times: memory that is used inside and outside of them is not reused in between.
+struct Repeated {
+  int first_step, last_step;
 };
 
 /// Sizes that the graph takes to be equal, e.g. two branches that are added: checked for every new shape.
@@ -82,6 +88,7 @@ struct Plan {
   std::vector<kernel::Kernel> kernels;  ///< equal ones may occur; the backend deduplicates code
   std::vector<Step> steps;
   std::vector<Requirement> requirements;
+  std::vector<Repeated> loops;
 
   /// For static shapes; 0 otherwise.
   int64_t arena_bytes = 0;

@@ -42,6 +42,13 @@ struct HostOperator {
 const HostOperator* find_host_operator(const char* name);
 
 extern const HostOperator kCopy;
+extern const HostOperator kLoopNext;
+extern const HostOperator kLoopTest;
+extern const HostOperator kNonMaxSuppression;
 extern const HostOperator kNonZero;
+extern const HostOperator kPutSlice;
+extern const HostOperator kSetSymbol;
+extern const HostOperator kTopK;
+extern const HostOperator kUnique;
 
 }  // namespace cuvil::runtime

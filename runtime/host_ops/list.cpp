@@ -6,7 +6,8 @@
 namespace cuvil::runtime {
 
 namespace {
-const HostOperator* const kOperators[] = {&kCopy, &kNonZero};
+const HostOperator* const kOperators[] = {
+    &kCopy, &kLoopNext, &kLoopTest, &kNonMaxSuppression, &kNonZero, &kPutSlice, &kSetSymbol, &kTopK, &kUnique};
 }
 
 const HostOperator* find_host_operator(const char* name) {

@@ -98,7 +98,7 @@ std::optional<Case> blocked(const Case& plain, int block, bool input, bool outpu
 std::vector<const ops::OpDef*> operators_with_kernels() {
   std::vector<const ops::OpDef*> defs;
   for (const ops::OpDef* d : ops::all())
-    if (!d->is(ops::kConstant | ops::kGroup | ops::kHost)) defs.push_back(d);
+    if (!d->is(ops::kConstant | ops::kGroup | ops::kHost | ops::kControl)) defs.push_back(d);
   return defs;
 }
 

@@ -132,6 +132,12 @@ class ProgramBuilder {
     program.steps.push_back(std::move(s));
     return *program.steps.back();
   }
+  cvl::StepT& jump(uint32_t target, const std::vector<HostOperand>& condition = {}) {
+    cvl::StepT& s = host("", condition, {});
+    s.host.clear();
+    s.target = target;
+    return s;
+  }
 
  private:
   cvl::BufferT& buffer(cvl::BufferKind kind, const std::string& bytes) {

@@ -185,6 +185,59 @@ TEST(Program, UnknownHostOperatorsAskForANewerRuntime) {
   EXPECT_NE(std::string(cuvil_last_error()).find("'Frobnicate'"), std::string::npos);
 }
 
+/// y = x, or y = w where the condition is false.
+void choose(ProgramBuilder& b) {
+  const uint32_t c = b.input("c", {}, CUVIL_BOOL), x = b.input("x", {"3"}), w = b.input("w", {"3"});
+  const uint32_t y = b.output("y", {"3"});
+  b.jump(3, {{c, {}, CUVIL_BOOL}});
+  b.host("Copy", {{x, {"3"}, CUVIL_F32}}, {{y, {"3"}, CUVIL_F32}});
+  b.jump(4);
+  b.host("Copy", {{w, {"3"}, CUVIL_F32}}, {{y, {"3"}, CUVIL_F32}});
+}
+
+TEST(Program, JumpsAreTakenWhereTheConditionIsFalse) {
+  ProgramBuilder b;
+  choose(b);
+  TestModel m(b);
+  ASSERT_EQ(m.status, CUVIL_OK) << m.error;
+  cuvil_context* context;
+  ASSERT_EQ(cuvil_context_create(m.model, 1, &context), CUVIL_OK);
+  bool condition = true;
+  float x[3] = {1, 2, 3}, w[3] = {4, 5, 6};
+  int64_t three = 3;
+  const auto tensor = [&](void* data, int32_t ndim, DLDataType type) {
+    return DLTensor{data, {kDLCPU, 0}, ndim, type, &three, nullptr, 0};
+  };
+  const DLTensor c = tensor(&condition, 0, {kDLBool, 8, 1}), a = tensor(x, 1, {kDLFloat, 32, 1}),
+                 e = tensor(w, 1, {kDLFloat, 32, 1});
+  const DLTensor* inputs[] = {&c, &a, &e};
+  for (const float* want : {x, w}) {
+    DLManagedTensor* y = nullptr;
+    ASSERT_EQ(cuvil_run_alloc(context, inputs, 3, &y, 1), CUVIL_OK) << cuvil_last_error();
+    EXPECT_EQ(std::memcmp(y->dl_tensor.data, want, sizeof x), 0);
+    y->deleter(y);
+    condition = false;
+  }
+  cuvil_context_destroy(context);
+}
+
+TEST(Program, BrokenJumpsAreRefused) {
+  const std::pair<const char*, std::function<void(ProgramBuilder&)>> breaks[] = {
+      {"behind the end", [](ProgramBuilder& b) { b.program.steps[2]->target = 5; }},
+      {"no bool", [](ProgramBuilder& b) { b.program.steps[0]->inputs[0]->dtype = CUVIL_U8; }},
+      {"several bools", [](ProgramBuilder& b) { b.program.steps[0]->inputs[0]->dims = {b.size("3")}; }},
+      {"no such buffer", [](ProgramBuilder& b) { b.program.steps[0]->inputs[0]->buffer = 99; }},
+      {"a host operator too", [](ProgramBuilder& b) { b.program.steps[1]->target = 0; }},
+      {"has a result", [](ProgramBuilder& b) { b.program.steps[0]->outputs.swap(b.program.steps[0]->inputs); }},
+  };
+  for (const auto& [name, apply] : breaks) {
+    ProgramBuilder b;
+    choose(b);
+    apply(b);
+    EXPECT_EQ(TestModel(b).status, CUVIL_ARTIFACT_ERROR) << name;
+  }
+}
+
 TEST(Program, RequirementsAreCheckedAtRun) {
   ProgramBuilder b;
   b.symbol("N", 0, 0);

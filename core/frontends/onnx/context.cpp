@@ -185,22 +185,29 @@ void OpContext::out_known(size_t i, KnownInts known) {
   if (wants(i)) scope_[std::string(proto.outputs[i])] = Entry{nullptr, std::move(known)};
 }
 
+ir::Attributes OpContext::set_symbol(std::string_view stem, Dim upper) {
+  // Names of the inputs' symbols are the user's; an underscore in front keeps these apart.
+  return {{"sets", std::vector<std::string>{b.graph().fresh_name("_" + std::string(stem))}},
+          {"upper", Shape{std::move(upper)}}};
+}
+
 MapFunction find_mapping(std::string_view op) {
   using Tables = std::span<const Mapping> (*)();
   static constexpr Tables kTables[] = {
-      elementwise_mappings,    //
-      shape_mappings,          //
-      movement_mappings,       //
-      neural_mappings,         //
-      reduction_mappings,      //
-      recurrent_mappings,      //
-      attention_mappings,      //
-      einsum_mappings,         //
-      image_mappings,          //
-      loss_mappings,           //
-      normalization_mappings,  //
-      signal_mappings,         //
-      training_mappings,       //
+      elementwise_mappings,     //
+      shape_mappings,           //
+      movement_mappings,        //
+      neural_mappings,          //
+      reduction_mappings,       //
+      recurrent_mappings,       //
+      attention_mappings,       //
+      einsum_mappings,          //
+      image_mappings,           //
+      loss_mappings,            //
+      normalization_mappings,   //
+      signal_mappings,          //
+      training_mappings,        //
+      data_dependent_mappings,  //
   };
   for (const Tables table : kTables)
     for (const Mapping& m : table())

@@ -98,6 +98,9 @@ class OpContext {
   [[noreturn]] void unsupported(const std::string& what) const { throw_unsupported(what, where); }
   [[noreturn]] void malformed(const std::string& what) const { throw_model_error(what, where); }
 
+  /// Attributes "sets" and "upper" of a node that sets one symbol of its own.
+  ir::Attributes set_symbol(std::string_view stem, Dim upper);
+
   ir::Value* ints_constant(const std::vector<int64_t>& values) { return b.constant(ir::Tensor::from_ints(values)); }
 
  private:
@@ -129,6 +132,7 @@ std::span<const Mapping> loss_mappings();
 std::span<const Mapping> normalization_mappings();
 std::span<const Mapping> signal_mappings();
 std::span<const Mapping> training_mappings();
+std::span<const Mapping> data_dependent_mappings();
 /// Looks an operator up in all tables: "Conv", or "DOMAIN.NAME" of another domain; null if there is none.
 MapFunction find_mapping(std::string_view op);
 

@@ -5,9 +5,11 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/base/mapped_file.h"
 #include "core/frontends/onnx/context.h"
+#include "core/frontends/onnx/map_control.h"
 #include "core/ops/op.h"
 
 namespace cuvil::frontends {
@@ -91,7 +93,7 @@ void apply_stack_trace(std::string_view trace, Location& where) {
   }
 }
 
-class Importer {
+class Importer : public SubgraphImporter {
  public:
   Importer(const ProtoModel& model, ModelSource source, const ImportOptions& options)
       : model_(model), source_(std::move(source)), shapes_(options.shapes), values_(options.values) {}
@@ -104,7 +106,7 @@ class Importer {
     ops::Builder builder(graph);
     builder_ = &builder;
     Scope scope;
-    add_initializers(scope);
+    add_initializers(model_.graph, scope);
     add_inputs(graph, scope);
     import_nodes(model_.graph.nodes, scope, opset_, 0);
     if (!missing_.empty()) report_missing();
@@ -143,9 +145,27 @@ class Importer {
     return where;
   }
 
-  void add_initializers(Scope& scope) {
-    if (model_.graph.has_sparse_initializers) throw_unsupported("the model has sparse initializers");
-    for (const ProtoTensor& t : model_.graph.initializers) {
+  // ---- for the graphs of control flow
+  void import_graph(const ProtoGraph& graph, Scope& scope, ops::Builder& builder, int64_t opset, int depth) override {
+    if (depth >= kMaxFunctionDepth) throw_model_error("graphs are nested more than 64 deep");
+    ops::Builder* outer = std::exchange(builder_, &builder);
+    add_initializers(graph, scope);
+    import_nodes(graph.nodes, scope, opset, depth);
+    builder_ = outer;
+  }
+  ir::Value* value_of(std::string_view name, Scope& scope, ops::Builder& builder) override {
+    ops::Builder* outer = std::exchange(builder_, &builder);
+    ProtoValueInfo info;
+    info.name = name;
+    ir::Value* value = output_value(info, scope);
+    builder_ = outer;
+    return value;
+  }
+  bool is_incomplete() const override { return incomplete(); }
+
+  void add_initializers(const ProtoGraph& graph, Scope& scope) {
+    if (graph.has_sparse_initializers) throw_unsupported("the model has sparse initializers");
+    for (const ProtoTensor& t : graph.initializers) {
       Location where;
       where.file = source_.name;
       where.variable = std::string(t.name);
@@ -255,7 +275,8 @@ class Importer {
       const bool of_default = n.domain.empty() || n.domain == "ai.onnx";
       const std::string full_name = (of_default ? "" : std::string(n.domain) + ".") + std::string(n.op_type);
       const MapFunction map = find_mapping(full_name);
-      if (!map) {
+      const bool control = of_default && is_control(n.op_type);
+      if (!map && !control) {
         miss(full_name, where, "");
         continue;
       }
@@ -263,7 +284,10 @@ class Importer {
       builder_->at(where);
       OpContext context(n, opset, scope, *builder_, folder_, source_, where);
       try {
-        map(context);
+        if (control)
+          map_control(context, scope, *this, depth + 1);
+        else
+          map(context);
       } catch (const NeedsValues& needs) {
         for (const ir::Value* v : needs.inputs) waits_.emplace(v, full_name + "  at " + where.str());
       } catch (const Error& e) {
