@@ -14,7 +14,7 @@ using ops::evaluate_node;
 
 /// Results of a graph for `inputs` in order of its parameters, plain and row-major. Symbols get their values from the
 /// inputs' shapes. Throws ShapeError for inputs that do not fit, UnsupportedError for host operators and
-/// control flow.
+/// loops whose number of iterations depends on data.
 std::vector<ir::Tensor> evaluate(const ir::Graph& graph, const std::vector<ir::Tensor>& inputs,
                                  const TargetInfo& target);
 

@@ -105,7 +105,8 @@ TEST(Text, Errors) {
   EXPECT_EQ(body("%y = Neg(%x) : f31[N]"), "CIR text:2:16: there is no element type 'f31'");
   EXPECT_EQ(body("%y = Neg(%x) : f32[N/2]"), "CIR text:2:20: expected a size, like 3, N or 2*N+1, found 'N/2'");
   EXPECT_EQ(body("%y = Neg(%x) : f32[M]"),
-            "CIR text:3:2: this is no valid graph: 'y' has a size of M, which occurs in no input of the graph");
+            "CIR text:3:2: this is no valid graph: 'y' has a size of M, which occurs in no input of the graph and is "
+            "set by no node before");
   EXPECT_EQ(body("%y = Neg(%x) : f32[N; aB]"), "CIR text:2:23: 'aB' is no layout of a tensor of rank 1");
   EXPECT_EQ(body("Op() {a = 1, a = 2}"), "CIR text:2:14: attribute a is given twice");
   EXPECT_EQ(body("Op() {a = [1, 2.0]}"), "CIR text:2:12: a list holds integers or reals, not both");

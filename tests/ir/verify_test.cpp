@@ -78,7 +78,7 @@ TEST_F(Verify, Sizes) {
   b->output()->type.shape = {-1};
   EXPECT_EQ(violation(), "'v_1' has a negative size: f32[-1]");
   b->output()->type.shape = {Dim::symbol("N")};
-  EXPECT_EQ(violation(), "'v_1' has a size of N, which occurs in no input of the graph");
+  EXPECT_EQ(violation(), "'v_1' has a size of N, which occurs in no input of the graph and is set by no node before");
 }
 TEST_F(Verify, Regions) {
   Region r;
