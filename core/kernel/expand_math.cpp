@@ -50,6 +50,26 @@ Expr expand_f32(Op op, const std::vector<Expr>& x) {
   }
 }
 
+Expr expand_f64(Op op, const Type& type, const Expr& x) {
+  switch (op) {
+    case Op::exp:
+      return math::exp_f64(x);
+    case Op::log:
+      return math::log_f64(x);
+    case Op::tanh:
+      return math::tanh_f64(x);
+    case Op::sigmoid:
+      return math::sigmoid_f64(x);
+    case Op::sinh:
+      return math::sinh_f64(x);
+    case Op::cosh:
+      return math::cosh_f64(x);
+    default:
+      throw_unsupported(std::string(info(op).name) + " of " + type.str() +
+                        " has no native code; cast the operand to f32, or run the model with the reference backend");
+  }
+}
+
 Expr expand_node(const Expr& e, const std::vector<Expr>& args) {
   const Type type = e->type;
   switch (type.dtype) {
@@ -62,8 +82,7 @@ Expr expand_node(const Expr& e, const std::vector<Expr>& args) {
       return kernel::cast(type, expand_f32(e->op, wide));
     }
     default:
-      throw_unsupported(std::string(info(e->op).name) + " of " + type.str() +
-                        " has no native code; cast the operand to f32, or run the model with the reference backend");
+      return expand_f64(e->op, type, args[0]);
   }
 }
 

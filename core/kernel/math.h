@@ -1,8 +1,9 @@
 // Transcendental functions as Kernel IR arithmetic; private to expand_math.cpp and the math_*.cpp files.
 //
-// Every function takes and returns f32 of any number of lanes and is branch-free. Error bounds are in docs/numerics.md;
-// tests/kernel_transform/math_test.cpp measures them. Coefficients come from tools/fit_polynomial.py. The results share
-// subexpressions: an Expr is a graph here, and expand_math(Kernel) gives the shared nodes names.
+// Every function takes and returns f32 (those named so f64) of any number of lanes and is branch-free. Error bounds are
+// in docs/numerics.md; tests/kernel_transform/math_test.cpp measures them. Coefficients come from
+// tools/fit_polynomial.py. The results share subexpressions: an Expr is a graph here, and expand_math(Kernel) gives the
+// shared nodes names.
 //
 // Conventions: the operand x may be NaN, infinite or denormal. Clamps are written as selects that keep NaN (min and max
 // would cost more: they have to treat NaN on either side), in the form that becomes one instruction on x86.
@@ -40,6 +41,14 @@ Expr tan(const Expr& x);
 Expr asin(const Expr& x);
 Expr acos(const Expr& x);
 Expr atan(const Expr& x);
+
+// ---- in f64: x and the result are f64
+Expr exp_f64(const Expr& x);
+Expr log_f64(const Expr& x);
+Expr tanh_f64(const Expr& x);
+Expr sigmoid_f64(const Expr& x);
+Expr sinh_f64(const Expr& x);
+Expr cosh_f64(const Expr& x);
 
 // ---- shared parts
 /// A constant of x's type and lanes.

@@ -4,7 +4,7 @@
 namespace cuvil::ops {
 
 OpDef define_celu() {
-  OpDef d = unary("Celu", "y = max(0, x) + min(0, alpha * (e^(x/alpha) - 1)).", float_dtypes());
+  OpDef d = unary("Celu", "y = max(0, x) + min(0, alpha * (e^(x/alpha) - 1)).", real_dtypes());
   d.attributes = {optional("alpha", AttrKind::real, "scale below 0, not 0", 1.0)};
   d.expr = [](const ir::Node& node, std::span<const kernel::Expr> x) {
     const kernel::Type t = x[0].type();

@@ -91,7 +91,7 @@ OpDef define_conv2d() {
   d.attributes = window_attributes();
   d.attributes.push_back(optional("groups", AttrKind::integer, "G", int64_t{1}));
   d.traits = kContraction | kBlockable | kImage | kEpilogueOk | kPure;
-  d.dtypes = real_dtypes();
+  d.dtypes = number_dtypes();
   d.infer = infer_conv2d;
   d.fold = fold_conv2d;
   d.lower = lower_conv2d;

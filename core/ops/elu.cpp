@@ -4,7 +4,7 @@
 namespace cuvil::ops {
 
 OpDef define_elu() {
-  OpDef d = unary("Elu", "y = x < 0 ? alpha * (e^x - 1) : x.", float_dtypes());
+  OpDef d = unary("Elu", "y = x < 0 ? alpha * (e^x - 1) : x.", real_dtypes());
   d.attributes = {optional("alpha", AttrKind::real, "scale below 0", 1.0)};
   d.expr = [](const ir::Node& node, std::span<const kernel::Expr> x) {
     const kernel::Type t = x[0].type();

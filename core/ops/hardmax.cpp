@@ -8,7 +8,7 @@ OpDef define_hardmax() {
   d.lower = [](LowerContext& c) {
     using kernel::Expr;
     const int axis = axis_of(c.node(), c.in_type(0).rank());
-    const kernel::Type type{DType::f32, 1};
+    const kernel::Type type{accumulator_type(c.in_type(0).dtype), 1};
     ReduceNest nest(c, c.in_type(0), {axis}, /*along=*/false);
     nest.for_each_kept([&](const Coords& kept) {
       const auto load = [&](Expr r) { return kernel::cast(type, c.load(0, kept.with(axis, std::move(r)))); };

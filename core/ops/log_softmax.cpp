@@ -13,7 +13,7 @@ OpDef define_log_softmax() {
           const SoftmaxRow row = softmax_row(c, nest, kept);
           const Expr log = c.b().let("log", kernel::make(kernel::Op::log, {row.sum}));
           nest.over(kept, [&](const Coords& at) {
-            const Expr x = kernel::cast({DType::f32, 1}, c.load(0, at));
+            const Expr x = kernel::cast(row.max.type().element(), c.load(0, at));
             c.store(at, x - at_lanes(row.max, at) - at_lanes(log, at));
           });
         },

@@ -4,7 +4,7 @@
 namespace cuvil::ops {
 
 OpDef define_mish() {
-  OpDef d = unary("Mish", "y = x * tanh(ln(1 + e^x)).", float_dtypes());
+  OpDef d = unary("Mish", "y = x * tanh(ln(1 + e^x)).", real_dtypes());
   d.expr = [](const ir::Node&, std::span<const kernel::Expr> x) {
     return x[0] * kernel::make(kernel::Op::tanh, {math::softplus(x[0])});
   };

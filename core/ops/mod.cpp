@@ -9,7 +9,7 @@ OpDef define_mod() {
   OpDef d = binary("Mod",
                    "y = a - b * floor(a / b), with the sign of b; with fmod = 1 a - b * trunc(a / b), with the sign of "
                    "a. An integer divided by 0 is 0.",
-                   float_or_int_dtypes());
+                   number_dtypes());
   d.attributes = {optional("fmod", AttrKind::integer, "1: the sign of a", int64_t{0})};
   d.expr = [](const ir::Node& node, std::span<const kernel::Expr> x) {
     return math::remainder(x[0], x[1], node.attr<int64_t>("fmod") != 0);

@@ -84,7 +84,7 @@ OpDef recurrent(std::string_view name, std::string_view doc, int gates) {
       optional("activation_beta", AttrKind::reals, "the same", std::vector<double>()),
       optional("clip", AttrKind::real, "inputs of activations are cut to [-clip, clip]; 0: they are not", 0.0)};
   d.traits = kPure;
-  d.dtypes = float_dtypes();
+  d.dtypes = real_dtypes();
   d.flops = [gates](const ir::Node& n) {
     const Shape& r = n.input(1)->type.shape;
     const Shape& y = n.output()->type.shape;

@@ -3,7 +3,7 @@
 namespace cuvil::ops {
 
 OpDef define_reduce_log_sum() {
-  OpDef d = reduction("ReduceLogSum", "y = ln(sum of x over axes).", float_dtypes(),
+  OpDef d = reduction("ReduceLogSum", "y = ln(sum of x over axes).", real_dtypes(),
                       Reduction{kernel::Op::add, nullptr, [](kernel::Expr total, kernel::Expr) {
                                   return kernel::make(kernel::Op::log, {total});
                                 }});

@@ -4,7 +4,7 @@
 namespace cuvil::ops {
 
 OpDef define_selu() {
-  OpDef d = unary("Selu", "y = gamma * (x <= 0 ? alpha * (e^x - 1) : x).", float_dtypes());
+  OpDef d = unary("Selu", "y = gamma * (x <= 0 ? alpha * (e^x - 1) : x).", real_dtypes());
   d.attributes = {optional("alpha", AttrKind::real, "scale below 0", 1.67326319217681884765625),
                   optional("gamma", AttrKind::real, "scale", 1.05070102214813232421875)};
   d.expr = [](const ir::Node& node, std::span<const kernel::Expr> x) {

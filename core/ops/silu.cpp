@@ -3,7 +3,7 @@
 namespace cuvil::ops {
 
 OpDef define_silu() {
-  OpDef d = unary("Silu", "y = x * sigmoid(alpha * x) (Swish).", float_dtypes());
+  OpDef d = unary("Silu", "y = x * sigmoid(alpha * x) (Swish).", real_dtypes());
   d.attributes = {optional("alpha", AttrKind::real, "factor in the sigmoid", 1.0)};
   d.expr = [](const ir::Node& node, std::span<const kernel::Expr> x) {
     const double alpha = node.attr<double>("alpha");

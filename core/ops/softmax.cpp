@@ -2,6 +2,7 @@
 
 #include "core/ops/normalization.h"
 #include "core/ops/reduction.h"
+#include "core/ops/window.h"
 
 namespace cuvil::ops {
 
@@ -9,7 +10,7 @@ using kernel::Expr;
 namespace k = cuvil::kernel;
 
 OpDef softmax_like(std::string_view name, std::string_view doc) {
-  OpDef d = unary(name, doc, float_dtypes());
+  OpDef d = unary(name, doc, real_dtypes());
   d.attributes = {optional("axis", AttrKind::integer, "the axis of a row", int64_t{-1})};
   d.traits = kRowwise | kBlockable | kEpilogueOk | kPure;
   d.infer = [](const InferContext& c) {
@@ -21,11 +22,11 @@ OpDef softmax_like(std::string_view name, std::string_view doc) {
 }
 
 SoftmaxRow softmax_row(LowerContext& c, ReduceNest& nest, const Coords& kept) {
-  const k::Type f32{DType::f32, 1};
-  const auto load = [&](const Coords& at) { return k::cast(f32, c.load(0, at)); };
+  const k::Type type{accumulator_type(c.in_type(0).dtype), 1};
+  const auto load = [&](const Coords& at) { return k::cast(type, c.load(0, at)); };
   SoftmaxRow row;
-  row.max = nest.fold(kept, k::Op::max, neutral_of(k::Op::max, DType::f32), load);
-  row.sum = nest.fold(kept, k::Op::add, k::constant(f32, 0),
+  row.max = nest.fold(kept, k::Op::max, neutral_of(k::Op::max, type.dtype), load);
+  row.sum = nest.fold(kept, k::Op::add, k::constant(type, 0),
                       [&](const Coords& at) { return k::make(k::Op::exp, {load(at) - at_lanes(row.max, at)}); });
   return row;
 }
@@ -52,7 +53,7 @@ OpDef define_softmax() {
           const SoftmaxRow row = softmax_row(c, nest, kept);
           const Expr factor = c.b().let("factor", k::constant(row.sum.type(), 1) / row.sum);
           nest.over(kept, [&](const Coords& at) {
-            const Expr x = k::cast({DType::f32, 1}, c.load(0, at));
+            const Expr x = k::cast(row.max.type().element(), c.load(0, at));
             c.store(at, k::make(k::Op::exp, {x - at_lanes(row.max, at)}) * at_lanes(factor, at));
           });
         },

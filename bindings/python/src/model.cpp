@@ -20,6 +20,17 @@ Framework framework_of(nb::handle h) {
   return name == "torch" || name.substr(0, 6) == "torch." ? Framework::torch : Framework::numpy;
 }
 
+constexpr DLDataType kBFloat16{4, 16, 1};
+
+/// NumPy has no bfloat16 of its own; ml_dtypes adds one, which DLPack and the buffer protocol do not carry. Its arrays
+/// come in as their bits. Invalid if `h` is no such array.
+nb::object bits_of(nb::handle h) {
+  if (framework_of(h) != Framework::numpy || !nb::hasattr(h, "dtype") || !nb::hasattr(h, "view")) return {};
+  const nb::object name = nb::getattr(h.attr("dtype"), "name", nb::none());
+  if (!nb::isinstance<nb::str>(name) || nb::cast<std::string>(name) != "bfloat16") return {};
+  return h.attr("view")("uint16");
+}
+
 }  // namespace
 
 nb::object wrap_output(DLManagedTensor* t, Framework framework) {
@@ -32,6 +43,16 @@ nb::object wrap_output(DLManagedTensor* t, Framework framework) {
   const nb::dlpack::dtype dtype{d.dtype.code, d.dtype.bits, d.dtype.lanes};
   if (framework == Framework::torch)
     return nb::cast(nb::ndarray<nb::pytorch>(d.data, shape.size(), shape.data(), owner, nullptr, dtype));
+  if (d.dtype.code == kBFloat16.code) {
+    const nb::dlpack::dtype bits = nb::dtype<uint16_t>();
+    const nb::object array = nb::cast(nb::ndarray<nb::numpy>(d.data, shape.size(), shape.data(), owner, nullptr, bits));
+    try {
+      return array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+    } catch (const nb::python_error&) {
+      throw Error(CUVIL_UNSUPPORTED_ERROR,
+                  "a bfloat16 result needs the package ml_dtypes as a NumPy array; install it, or pass torch tensors");
+    }
+  }
   return nb::cast(nb::ndarray<nb::numpy>(d.data, shape.size(), shape.data(), owner, nullptr, dtype));
 }
 
@@ -78,12 +99,13 @@ nb::object Model::call(const nb::args& args, const nb::kwargs& kwargs) {
   std::vector<DLTensor> tensors(n);
   std::vector<const DLTensor*> inputs(n);
   for (size_t i = 0; i < n; ++i) {
-    arrays[i] = to_array(given[i], i);
+    DLDataType dtype;
+    arrays[i] = to_array(given[i], i, &dtype);
     const AnyArray& a = arrays[i];
     tensors[i] = {const_cast<void*>(a.data()),
                   {kDLCPU, 0},
                   static_cast<int32_t>(a.ndim()),
-                  dl_dtype(a),
+                  dtype,
                   const_cast<int64_t*>(a.shape_ptr()),
                   const_cast<int64_t*>(a.stride_ptr()),
                   0};
@@ -221,9 +243,14 @@ std::string Model::names() const {
   return s.empty() ? "(none)" : s;
 }
 
-Model::AnyArray Model::to_array(nb::handle h, size_t i) const {
+Model::AnyArray Model::to_array(nb::handle h, size_t i, DLDataType* dtype) const {
   AnyArray a;
-  if (!nb::try_cast(h, a))
+  nb::object bits;
+  if (nb::try_cast(h, a))
+    *dtype = dl_dtype(a);
+  else if ((bits = bits_of(h)).is_valid() && nb::try_cast(bits, a))
+    *dtype = kBFloat16;
+  else
     throw Error(CUVIL_SHAPE_ERROR, "input '" + std::string(cuvil_input_info(model_, i)->name) +
                                        "' must be an array on the CPU (NumPy, PyTorch or DLPack), got " +
                                        nb::cast<std::string>(nb::str(h.type())));

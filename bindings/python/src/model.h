@@ -57,7 +57,7 @@ class Model {
 
   void bind_arguments(const nb::args& args, const nb::kwargs& kwargs, std::vector<nb::handle>& given) const;
   std::string names() const;
-  AnyArray to_array(nb::handle h, size_t i) const;
+  AnyArray to_array(nb::handle h, size_t i, DLDataType* dtype) const;
 
   std::shared_ptr<driver::Executable> executable_;
   cuvil_model* owned_ = nullptr;

@@ -208,6 +208,7 @@ MapFunction find_mapping(std::string_view op) {
       signal_mappings,          //
       training_mappings,        //
       data_dependent_mappings,  //
+      quantize_mappings,        //
   };
   for (const Tables table : kTables)
     for (const Mapping& m : table())

@@ -133,6 +133,7 @@ std::span<const Mapping> normalization_mappings();
 std::span<const Mapping> signal_mappings();
 std::span<const Mapping> training_mappings();
 std::span<const Mapping> data_dependent_mappings();
+std::span<const Mapping> quantize_mappings();
 /// Looks an operator up in all tables: "Conv", or "DOMAIN.NAME" of another domain; null if there is none.
 MapFunction find_mapping(std::string_view op);
 

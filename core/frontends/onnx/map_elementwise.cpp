@@ -100,6 +100,25 @@ void cast(OpContext& c) {
   }
   c.out(0, emit(c, "Cast", {c.in(0)}, {{"to", *dtype}}));
 }
+/// Integers to whole powers are exact; to broken ones they go through f32.
+void power(OpContext& c) {
+  ir::Value *a = c.in(0), *b = c.in(1);
+  const DType t = a->type.dtype;
+  if (!is_int(t)) return binary(c);
+  if (!is_float(b->type.dtype)) return c.out(0, emit(c, "IntegerPow", {a, b}));
+  const auto cast = [&](ir::Value* v, DType to) { return c.b.add("Cast", {v}, {{"to", to}}); };
+  ir::Value* whole = cast(b, DType::i64);
+  ir::Value* is_whole = c.b.add("Equal", {cast(whole, b->type.dtype), b});
+  ir::Value* broken = c.b.add("Pow", {cast(a, DType::f32), cast(b, DType::f32)});
+  c.out(0, emit(c, "Where", {is_whole, c.b.add("IntegerPow", {a, whole}), cast(broken, t)}));
+}
+
+void bit_cast(OpContext& c) {
+  const auto number = static_cast<int32_t>(c.attr_int("to", 0));
+  const std::optional<DType> to = dtype_of(number);
+  if (!to) c.unsupported("BitCast to " + onnx_type_name(number));
+  c.out(0, c.b.add("BitCast", {c.in(0)}, {{"to", *to}}, c.out_name()));
+}
 void cast_like(OpContext& c) { c.out(0, emit(c, "Cast", {c.in(0)}, {{"to", c.type(1).dtype}})); }
 
 void identity(OpContext& c) {
@@ -178,7 +197,7 @@ const Mapping kMappings[] = {
     {"LessOrEqual", binary},
     {"Greater", binary},
     {"GreaterOrEqual", binary},
-    {"Pow", binary},
+    {"Pow", power},
     {"PRelu", binary},
     {"Min", min},
     {"Max", max},
@@ -194,6 +213,7 @@ const Mapping kMappings[] = {
     {"Gelu", gelu},
     {"Swish", swish},
     {"Clip", clip},
+    {"BitCast", bit_cast},
     {"Cast", cast},
     {"CastLike", cast_like},
     {"Identity", identity},

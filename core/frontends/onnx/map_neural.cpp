@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/frontends/onnx/context.h"
+#include "core/frontends/onnx/map_quantize.h"
 
 namespace cuvil::frontends::onnx {
 namespace {
@@ -25,31 +25,46 @@ ir::Value* from_image(OpContext& c, ir::Value* y, int rank, std::string_view nam
   return reshape(c, y, {s[0], s[1], s[3]}, name);
 }
 
-/// Attributes of a sliding window, as CIR wants them: two axes, explicit pads [top, left, bottom, right].
+/// Attributes of a sliding window over any number of axes; pads are those before every axis, then those behind.
 struct WindowAttributes {
   Ints kernel, strides, dilations, pads;
+  size_t axes() const { return kernel.size(); }
+  /// Of axis `i` as an image's [1, axis] or, with `rows`, [axis, 1].
+  WindowAttributes only(size_t i, bool rows) const {
+    const auto pair = [&](const Ints& v, int64_t rest) { return rows ? Ints{v[i], rest} : Ints{rest, v[i]}; };
+    const int64_t before = pads[i], behind = pads[i + axes()];
+    return {pair(kernel, 1), pair(strides, 1), pair(dilations, 1),
+            rows ? Ints{before, 0, behind, 0} : Ints{0, before, 0, behind}};
+  }
+  /// Of the last two axes, or of one as those of an image.
+  WindowAttributes image() const {
+    const size_t n = axes();
+    if (n == 1) return only(0, false);
+    const auto last = [&](const Ints& v) { return Ints{v[n - 2], v[n - 1]}; };
+    return {last(kernel), last(strides), last(dilations), {pads[n - 2], pads[n - 1], pads[2 * n - 2], pads[2 * n - 1]}};
+  }
 };
 
 Ints two(const Ints& v, int64_t first) { return v.size() == 1 ? Ints{first, v[0]} : v; }
 
 /// Output extents of SAME_*: ceil(input / stride); the padding that this needs, more of it at the end for UPPER.
-void same_pads(OpContext& c, const Shape& spatial, WindowAttributes& w, bool upper) {
-  for (size_t i = 0; i < 2; ++i) {
-    if (w.strides[i] != 1 && !spatial[i].is_const())
+void same_pads(OpContext& c, const Shape& x, WindowAttributes& w, bool upper) {
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const Dim& extent = x[i + 2];
+    if (w.strides[i] != 1 && !extent.is_const())
       c.unsupported(std::string(c.proto.op_type) + " with auto_pad, a stride and symbolic image sizes");
-    const int64_t in = w.strides[i] == 1 ? 1 << 20 : spatial[i].value();  // with stride 1 the size does not matter
+    const int64_t in = w.strides[i] == 1 ? 1 << 20 : extent.value();  // with stride 1 the size does not matter
     const int64_t out = (in + w.strides[i] - 1) / w.strides[i];
     const int64_t total = std::max<int64_t>(0, (out - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - in);
     w.pads[i] = upper ? total / 2 : total - total / 2;
-    w.pads[i + 2] = total - w.pads[i];
+    w.pads[i + w.axes()] = total - w.pads[i];
   }
 }
 
-WindowAttributes window(OpContext& c, const Ints& kernel, int rank, const Shape& image) {
-  if (rank != 3 && rank != 4)
-    c.unsupported(std::string(c.proto.op_type) + " over " + std::to_string(rank - 2) +
-                  " spatial axes; one and two are supported");
-  const auto n = static_cast<size_t>(rank - 2);
+/// The window of a node whose input is `x`: [N, C, ...].
+WindowAttributes window(OpContext& c, const Ints& kernel, const Shape& x) {
+  if (x.size() < 3) c.malformed(std::string(c.proto.op_type) + " needs an input with spatial axes");
+  const size_t n = x.size() - 2;
   auto attr = [&](const char* name, size_t size, int64_t fallback) {
     Ints v = c.attr_ints(name, Ints(size, fallback));
     if (v.size() != size) c.malformed(std::string(c.proto.op_type) + ": attribute " + name + " has the wrong length");
@@ -59,19 +74,18 @@ WindowAttributes window(OpContext& c, const Ints& kernel, int rank, const Shape&
   if (kernel.size() != n) c.malformed(std::string(c.proto.op_type) + ": the kernel's rank does not fit the input's");
   for (int64_t k : kernel)
     if (k < 1) c.malformed(std::string(c.proto.op_type) + ": a kernel of size " + std::to_string(k));
-  w.kernel = two(kernel, 1);
-  w.strides = two(attr("strides", n, 1), 1);
-  w.dilations = two(attr("dilations", n, 1), 1);
+  w.kernel = kernel;
+  w.strides = attr("strides", n, 1);
+  w.dilations = attr("dilations", n, 1);
   for (const Ints* v : {&w.strides, &w.dilations})
     for (int64_t k : *v)
       if (k < 1) c.malformed(std::string(c.proto.op_type) + ": strides and dilations must be positive");
-  const Ints pads = attr("pads", 2 * n, 0);
-  w.pads = n == 1 ? Ints{0, pads[0], 0, pads[1]} : pads;
+  w.pads = attr("pads", 2 * n, 0);
   const std::string mode = c.attr_string("auto_pad", "NOTSET");
   if (mode == "VALID")
-    w.pads.assign(4, 0);
+    w.pads.assign(2 * n, 0);
   else if (mode == "SAME_UPPER" || mode == "SAME_LOWER")
-    same_pads(c, {image[2], image[3]}, w, mode == "SAME_UPPER");
+    same_pads(c, x, w, mode == "SAME_UPPER");
   else if (mode != "NOTSET")
     c.malformed("auto_pad '" + mode + "' is not defined");
   return w;
@@ -90,14 +104,57 @@ Ints kernel_of_weight(OpContext& c, const ir::Type& w) {
   return kernel;
 }
 
-void conv(OpContext& c) {
-  const int rank = c.rank(0);
-  if (c.rank(1) != rank) c.malformed("Conv: input and weight differ in rank");
-  ir::Value *x = as_image(c, c.in(0)), *w = as_image(c, c.in(1));
-  ir::Attributes a = attributes_of(window(c, kernel_of_weight(c, c.type(1)), rank, x->type.shape));
+/// Three axes: the sum over the taps of the first of two-dimensional convolutions, in which that axis joins the batch.
+ir::Value* conv3d(OpContext& c, ir::Value* x, ir::Value* weight, ir::Value* bias, const WindowAttributes& w) {
+  if (w.pads[0] || w.pads[3]) x = c.b.add("Pad", {x}, {{"pads", Ints{0, 0, w.pads[0], 0, 0, 0, 0, w.pads[3], 0, 0}}});
+  const Shape s = x->type.shape, k = weight->type.shape;
+  const Dim depth = floordiv(s[2] - Dim((w.kernel[0] - 1) * w.dilations[0] + 1), w.strides[0]) + Dim(1);
+  ir::Attributes attributes = attributes_of(w.image());
+  attributes["groups"] = c.attr_int("group", 1);
+  ir::Value* sum = nullptr;
+  for (int64_t tap = 0; tap < w.kernel[0]; ++tap) {
+    ir::Value* part = c.b.add("Slice", {x},
+                              {{"begin", Shape{0, 0, tap * w.dilations[0], 0, 0}},
+                               {"size", Shape{s[0], s[1], depth, s[3], s[4]}},
+                               {"step", Ints{1, 1, w.strides[0], 1, 1}}});
+    part = c.b.add("Transpose", {part}, {{"perm", Ints{0, 2, 1, 3, 4}}});
+    part = reshape(c, part, {s[0] * depth, s[1], s[3], s[4]});
+    ir::Value* taps =
+        c.b.add("Slice", {weight},
+                {{"begin", Shape{0, 0, tap, 0, 0}}, {"size", Shape{k[0], k[1], 1, k[3], k[4]}}, {"step", Ints(5, 1)}});
+    taps = reshape(c, taps, {k[0], k[1], k[3], k[4]});
+    part = c.b.add("Conv2D", {part, taps, sum ? nullptr : bias}, attributes);
+    sum = sum ? c.b.add("Add", {sum, part}) : part;
+  }
+  const Shape y = sum->type.shape;
+  sum = reshape(c, sum, {s[0], depth, y[1], y[2], y[3]});
+  return c.b.add("Transpose", {sum}, {{"perm", Ints{0, 2, 1, 3, 4}}}, c.out_name());
+}
+
+ir::Value* convolution(OpContext& c, ir::Value* x, ir::Value* weight, ir::Value* bias, std::string_view name) {
+  const int rank = x->type.rank();
+  if (weight->type.rank() != rank) c.malformed(std::string(c.proto.op_type) + ": input and weight differ in rank");
+  const WindowAttributes w = window(c, kernel_of_weight(c, weight->type), x->type.shape);
+  if (rank == 5) return conv3d(c, x, weight, bias, w);
+  if (rank > 5) c.unsupported(std::string(c.proto.op_type) + " over " + std::to_string(rank - 2) + " spatial axes");
+  ir::Attributes a = attributes_of(w.image());
   a["groups"] = c.attr_int("group", 1);
-  ir::Value* y = c.b.add("Conv2D", {x, w, c.in_or_null(2)}, std::move(a), rank == 4 ? c.out_name() : "");
-  c.out(0, from_image(c, y, rank, c.out_name()));
+  ir::Value* y = c.b.add("Conv2D", {as_image(c, x), as_image(c, weight), bias}, std::move(a), rank == 4 ? name : "");
+  return from_image(c, y, rank, name);
+}
+
+void conv(OpContext& c) { c.out(0, convolution(c, c.in(0), c.in(1), c.in_or_null(2), c.out_name())); }
+
+/// Sums of integers are exact; padding comes after the zero point is taken off, so it stands for it.
+void conv_integer(OpContext& c) {
+  c.out(0, convolution(c, centred(c, 0, 2, 0), centred(c, 1, 3, c.rank(1) - 1), nullptr, c.out_name()));
+}
+
+void qlinear_conv(OpContext& c) {
+  const int spatial = c.rank(3) - 2;
+  ir::Value* sums = convolution(c, centred(c, 0, 2, 0), centred(c, 3, 5, spatial + 1), c.in_or_null(8), "");
+  ir::Value* scales = c.b.add("Mul", {scale_of(c, 1, 0), scale_of(c, 4, spatial)});
+  requantized(c, sums, scales, 6, 7);
 }
 
 void conv_transpose(OpContext& c) {
@@ -108,7 +165,7 @@ void conv_transpose(OpContext& c) {
   const bool automatic = c.attr_string("auto_pad", "NOTSET").substr(0, 4) == "SAME";
   if (rank != 3 && rank != 4) c.unsupported("ConvTranspose over " + std::to_string(rank - 2) + " spatial axes");
   Ints out_pads = two(c.attr_ints("output_padding", Ints(n, 0)), 0);
-  WindowAttributes wa = window(c, kernel_of_weight(c, c.type(1)), rank, x->type.shape);
+  WindowAttributes wa = window(c, kernel_of_weight(c, c.type(1)), c.type(0).shape).image();
   const bool given = c.attribute("output_shape") != nullptr;
   if (automatic || given) {
     // The wanted output size fixes the total padding.
@@ -136,22 +193,68 @@ void conv_transpose(OpContext& c) {
   c.out(0, from_image(c, y, rank, c.out_name()));
 }
 
-void pool(OpContext& c, std::string_view op) {
-  const int rank = c.rank(0);
-  ir::Value* x = as_image(c, c.in(0));
-  const WindowAttributes w = window(c, c.attr_ints("kernel_shape", {}), rank, x->type.shape);
+/// Pooling of an image [N, C, H, W] in a window over its two axes.
+ir::Value* pool_image(OpContext& c, std::string_view op, ir::Value* x, const WindowAttributes& w, bool with_pads,
+                      std::string_view name = "") {
   ir::Attributes a = attributes_of(w);
   a["kernel"] = w.kernel;
   a["ceil_mode"] = c.attr_int("ceil_mode", 0);
-  if (op == "AveragePool2D") a["count_include_pad"] = c.attr_int("count_include_pad", 0);
-  ir::Value* y = c.b.add(op, {x}, std::move(a), rank == 4 ? c.out_name() : "");
-  c.out(0, from_image(c, y, rank, c.out_name()));
+  if (op == "AveragePool2D") a["count_include_pad"] = int64_t{with_pads};
+  return c.b.add(op, {x}, std::move(a), name);
 }
+
+/// Maxima and means over boxes are maxima and means over their sides, one after the other (how many taps of a box
+/// count is a product over its axes): the last two axes at once, then each other one.
+ir::Value* pooled(OpContext& c, std::string_view op, ir::Value* x, bool with_pads, std::string_view name) {
+  const int rank = x->type.rank();
+  const WindowAttributes w = window(c, c.attr_ints("kernel_shape", {}), x->type.shape);
+  if (rank == 4) return pool_image(c, op, x, w, with_pads, name);
+  if (rank == 3) return from_image(c, pool_image(c, op, as_image(c, x), w.image(), with_pads), rank, name);
+  Shape shape = x->type.shape;
+  const auto n = static_cast<size_t>(rank);
+  x = reshape(c, x, {shape[0], num_elements({shape.begin() + 1, shape.end() - 2}), shape[n - 2], shape[n - 1]});
+  x = pool_image(c, op, x, w.image(), with_pads);
+  shape[n - 2] = x->type.shape[2];
+  shape[n - 1] = x->type.shape[3];
+  for (size_t axis = n - 2; axis-- > 2;) {
+    const auto at = shape.begin() + static_cast<int64_t>(axis);
+    x = reshape(c, x, {1, num_elements({shape.begin(), at}), *at, num_elements({at + 1, shape.end()})});
+    x = pool_image(c, op, x, w.only(axis - 2, true), with_pads);
+    *at = x->type.shape[2];
+  }
+  return reshape(c, x, shape, name);
+}
+
 void max_pool(OpContext& c) {
   if (c.wants(1)) c.unsupported("MaxPool with its second output, the indices");
-  pool(c, "MaxPool2D");
+  c.out(0, pooled(c, "MaxPool2D", c.in(0), false, c.out_name()));
 }
-void average_pool(OpContext& c) { pool(c, "AveragePool2D"); }
+void average_pool(OpContext& c) {
+  c.out(0, pooled(c, "AveragePool2D", c.in(0), c.attr_int("count_include_pad", 0) != 0, c.out_name()));
+}
+
+/// (sum of |x|^p)^(1/p): the sum is the mean with padding, times the window's size.
+void lp_pool(OpContext& c) {
+  if (c.attr_int("ceil_mode", 0) != 0) c.unsupported("LpPool with ceil_mode");
+  const int64_t p = c.attr_int("p", 2);
+  if (p < 1) c.malformed("LpPool: p must be positive");
+  ir::Value* x = c.in(0);
+  const DType t = x->type.dtype;
+  const auto number = [&](double v) { return c.b.constant(ir::Tensor::scalar(t, v)); };
+  if (p == 2)
+    x = c.b.add("Mul", {x, x});
+  else
+    x = c.b.add("Abs", {x});
+  if (p > 2) x = c.b.add("Pow", {x, number(static_cast<double>(p))});
+  int64_t size = 1;
+  for (int64_t k : c.attr_ints("kernel_shape", {})) size *= k;
+  x = c.b.add("Mul", {pooled(c, "AveragePool2D", x, true, ""), number(static_cast<double>(size))});
+  if (p == 2)
+    x = c.b.add("Sqrt", {x}, {}, c.out_name());
+  else if (p > 2)
+    x = c.b.add("Pow", {x, number(1.0 / static_cast<double>(p))}, {}, c.out_name());
+  c.out(0, x);
+}
 
 /// (sum of |x|^p)^(1/p): a mean of windows, padding counted as zeros, times their size.
 void lp_pool(OpContext& c) {
@@ -364,9 +467,12 @@ void resize(OpContext& c) {
 
 const Mapping kMappings[] = {
     {"Conv", conv},
+    {"ConvInteger", conv_integer},
+    {"QLinearConv", qlinear_conv},
     {"ConvTranspose", conv_transpose},
     {"MaxPool", max_pool},
     {"AveragePool", average_pool},
+    {"LpPool", lp_pool},
     {"GlobalAveragePool", global_average_pool},
     {"GlobalMaxPool", global_max_pool},
     {"GlobalLpPool", global_lp_pool},
