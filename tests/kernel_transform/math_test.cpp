@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "core/kernel/interpret.h"
 #include "core/kernel/transform.h"
 #include "tests/kernel_transform/flat_evaluator.h"
 
@@ -117,6 +118,90 @@ TEST_P(Math, ErrorIsWithinTheBound) {
 
 INSTANTIATE_TEST_SUITE_P(All, Math, testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(kernel::info(test.param.op).text); });
+
+/// Results of f64 expansions by the interpreter.
+std::vector<double> values_f64(Op op, const std::vector<double>& x) {
+  Builder b("values");
+  const auto n = static_cast<int64_t>(x.size());
+  const Type f64{DType::f64, 1};
+  const Buffer in = b.param("in", f64, {Expr(n)}, Access::in), out = b.param("out", f64, {Expr(n)}, Access::out);
+  b.phase(1, [&](Expr) { b.loop("i", Expr(n), [&](Expr i) { b.store(out, {i}, make(op, {load(in, {i})})); }); });
+  std::vector<double> y(x.size());
+  const int64_t bytes = n * 8;
+  const Argument arguments[] = {{const_cast<double*>(x.data()), bytes}, {y.data(), bytes}};
+  EXPECT_EQ(interpret(expand_math(b.finish()), arguments, {}), 0);
+  return y;
+}
+
+long double exact_f64(Op op, long double x) {
+  switch (op) {
+    case Op::exp:
+      return std::exp(x);
+    case Op::log:
+      return std::log(x);
+    case Op::tanh:
+      return std::tanh(x);
+    case Op::sinh:
+      return std::sinh(x);
+    case Op::cosh:
+      return std::cosh(x);
+    default:
+      return 1 / (1 + std::exp(-x));
+  }
+}
+
+TEST(MathF64, ErrorIsWithinTheBound) {
+  std::vector<double> x{0.0,
+                        -0.0,
+                        1,
+                        -1,
+                        5e-324,
+                        2.2250738585072009e-308,
+                        2.2250738585072014e-308,
+                        1.7e308,
+                        HUGE_VAL,
+                        -HUGE_VAL,
+                        NAN,
+                        709.78271289338397,
+                        709.8,
+                        -745.13,
+                        -746,
+                        710.4,
+                        711,
+                        0.34657,
+                        0x1p-30};
+  uint64_t state = 1;
+  const auto next = [&] { return state = state * 6364136223846793005u + 1442695040888963407u; };
+  for (int i = 0; i < 20000; ++i) {
+    const uint64_t bits = next() ^ (next() >> 32);
+    double any;
+    std::memcpy(&any, &bits, sizeof any);
+    x.push_back(any);
+    x.push_back((static_cast<double>(next() >> 11) * 0x1p-53 - 0.5) * (i % 2 ? 1500 : 4));
+    x.push_back(std::fabs(x.back()) + 0.5);
+  }
+  const std::pair<Op, double> bounds[] = {{Op::exp, 2},  {Op::log, 1},  {Op::sigmoid, 4},
+                                          {Op::tanh, 4}, {Op::sinh, 4}, {Op::cosh, 3}};
+  for (const auto& [op, bound] : bounds) {
+    const std::vector<double> y = values_f64(op, x);
+    double worst = 0, worst_x = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const long double exact = exact_f64(op, x[i]);
+      const auto rounded = static_cast<double>(exact);
+      double error;
+      if (std::isnan(rounded) || std::isinf(rounded) || std::isinf(y[i]))
+        error = (std::isnan(rounded) && std::isnan(y[i])) || rounded == y[i] ? 0 : HUGE_VAL;
+      else if (op == Op::sigmoid && std::fabs(rounded) < 0x1p-1021)
+        error = y[i] >= 0 && y[i] <= 0x1p-1021 ? 0 : HUGE_VAL;
+      else
+        error = static_cast<double>(std::fabs(y[i] - exact) /
+                                    std::ldexp(1.0L, std::max(rounded == 0 ? -1022 : std::ilogb(rounded), -1022) - 52));
+      if (error > worst) worst = error, worst_x = x[i];
+    }
+    std::printf("%-8s f64, largest error %.3f ulp at %.17g\n", std::string(info(op).text).c_str(), worst, worst_x);
+    EXPECT_LE(worst, bound) << info(op).text << " at " << worst_x;
+  }
+}
 
 TEST(MathBounded, TanhAndErfNeverExceedOne) {
   for (Op op : {Op::tanh, Op::erf}) {
