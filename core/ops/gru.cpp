@@ -25,8 +25,7 @@ void lower_gru(LowerContext& c) {
       r.set_h(row, j, mask, (one - z) * candidate + z * r.get(r.h(), row, j, mask));
     };
     r.for_each_step([&] {
-      r.for_each_unit([&](Expr j, Expr mask) {
-        const auto sums = r.products(r.h(), 0, linear ? 3 : 2, j, mask);
+      r.for_each_unit(r.h(), 0, linear ? 3 : 2, [&](Expr j, Expr mask, const RecurrentRows::Sums& sums) {
         for (int row = 0; row < r.rows(); ++row) {
           const auto& sum = sums[static_cast<size_t>(row)];
           const Expr z = gate(row, 0, sum[0], j, mask, 0), reset = gate(row, 1, sum[1], j, mask, 0);
@@ -41,8 +40,7 @@ void lower_gru(LowerContext& c) {
         }
       });
       if (linear) return;
-      r.for_each_unit([&](Expr j, Expr mask) {
-        const auto sums = r.products(kept, 2, 1, j, mask);
+      r.for_each_unit(kept, 2, 1, [&](Expr j, Expr mask, const RecurrentRows::Sums& sums) {
         for (int row = 0; row < r.rows(); ++row) {
           const Expr z = c.b().let("z", r.get(update, row, j, mask));
           mix(row, z, gate(row, 2, sums[static_cast<size_t>(row)][0], j, mask, 1), j, mask);

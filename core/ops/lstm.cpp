@@ -13,8 +13,7 @@ void lower_lstm(LowerContext& c) {
   for_each_recurrent_task(c, {4, 2, 3}, [&](RecurrentRows& r) {
     const RecurrentRows::State cell = r.state("c", 4);
     r.for_each_step([&] {
-      r.for_each_unit([&](Expr j, Expr mask) {
-        const auto sums = r.products(r.h(), 0, 4, j, mask);
+      r.for_each_unit(r.h(), 0, 4, [&](Expr j, Expr mask, const RecurrentRows::Sums& sums) {
         for (int row = 0; row < r.rows(); ++row) {
           // Gates lie in the order i, o, f, c; peepholes i, o, f.
           const auto gate = [&](int g, const Expr& state) {

@@ -190,26 +190,50 @@ Expr RecurrentRows::weight(size_t input, Expr offset, Expr j, Expr mask) {
                  c_.load(input, Coords{{direction_, offset + j}, lanes_ > 1 ? 1 : -1, lanes_, std::move(mask), {}}));
 }
 
-RecurrentRows::Sums RecurrentRows::products(const State& from, int begin, int count, Expr j, Expr mask) {
-  std::vector<std::vector<Register>> sums(static_cast<size_t>(rows_));
-  for (auto& of_row : sums)
-    for (int g = 0; g < count; ++g) of_row.emplace_back(c_.b(), "sum", k::broadcast(k::constant(type_, 0), lanes_));
+void RecurrentRows::for_each_unit(const State& from, int begin, int count,
+                                  const std::function<void(Expr, Expr, const Sums&)>& body) {
+  // As many vectors as divide the units and leave registers for all sums.
+  const int registers = c_.target().vector_bytes >= 64 ? 20 : 10;
+  const std::optional<int64_t> known = c_.in_type(1).shape[1].as_const();
+  int vectors = 1;
+  for (int v = 2; v <= 4; ++v)
+    if (known && *known % (v * lanes_) == 0 && v * rows_ * count <= registers) vectors = v;
+  const auto block = [&](const Expr& j, const Expr& mask) {
+    const std::vector<Sums> sums = products(from, begin, count, vectors, j, mask);
+    for (int v = 0; v < vectors; ++v) body(j + Expr(v * lanes_), mask, sums[static_cast<size_t>(v)]);
+  };
+  if (vectors == 1) return for_each_unit(block);
+  c_.b().loop("j", Expr(0), hidden_, k::LoopKind::serial, [&](Expr j) { block(j, {}); }, vectors * lanes_);
+}
+
+std::vector<RecurrentRows::Sums> RecurrentRows::products(const State& from, int begin, int count, int vectors, Expr j,
+                                                         Expr mask) {
+  std::vector<Register> sums;  // [vector][row][gate]
+  for (int i = 0; i < vectors * rows_ * count; ++i)
+    sums.emplace_back(c_.b(), "sum", k::broadcast(k::constant(type_, 0), lanes_));
+  const auto sum = [&](int v, int row, int gate) -> Register& {
+    return sums[static_cast<size_t>((v * rows_ + row) * count + gate)];
+  };
   c_.b().loop("k", hidden_, [&](Expr step) {
     std::vector<Expr> scale;
     for (int i = 0; i < rows_; ++i)
       scale.push_back(k::broadcast(c_.b().let("s", k::load(from, {Expr(i), step}, 1)), lanes_));
-    for (int g = 0; g < count; ++g) {
-      const Coords at{{direction_, step, Expr(begin + g) * hidden_ + j}, lanes_ > 1 ? 2 : -1, lanes_, mask, {}};
-      const Expr w = c_.b().let("w", k::cast(type_, c_.load(1, at)));
-      for (int i = 0; i < rows_; ++i) {
-        Register& sum = sums[static_cast<size_t>(i)][static_cast<size_t>(g)];
-        sum.set(multiply_add(scale[static_cast<size_t>(i)], w, sum.get()));
+    for (int g = 0; g < count; ++g)
+      for (int v = 0; v < vectors; ++v) {
+        const Expr column = Expr(begin + g) * hidden_ + j + Expr(v * lanes_);
+        const Coords at{{direction_, step, column}, lanes_ > 1 ? 2 : -1, lanes_, mask, {}};
+        const Expr w = c_.b().let("w", k::cast(type_, c_.load(1, at)));
+        for (int i = 0; i < rows_; ++i)
+          sum(v, i, g).set(multiply_add(scale[static_cast<size_t>(i)], w, sum(v, i, g).get()));
       }
-    }
   });
-  Sums values(sums.size());
-  for (size_t i = 0; i < sums.size(); ++i)
-    for (Register& sum : sums[i]) values[i].push_back(c_.b().let("p", sum.get()));
+  std::vector<Sums> values(static_cast<size_t>(vectors));
+  for (int v = 0; v < vectors; ++v)
+    for (int i = 0; i < rows_; ++i) {
+      values[static_cast<size_t>(v)].emplace_back();
+      for (int g = 0; g < count; ++g)
+        values[static_cast<size_t>(v)].back().push_back(c_.b().let("p", sum(v, i, g).get()));
+    }
   return values;
 }
 

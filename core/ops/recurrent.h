@@ -53,8 +53,10 @@ class RecurrentRows {
   void for_each_step(const std::function<void()>& body);
   /// Vectors of units; inside a step.
   void for_each_unit(const std::function<void(kernel::Expr j, kernel::Expr mask)>& body);
-  /// Sums over k of from[row][k] * r[k][gate][j], for gates [begin, begin + count).
-  Sums products(const State& from, int begin, int count, kernel::Expr j, kernel::Expr mask);
+  /// The same with the sums over k of from[row][k] * r[k][gate][j], for gates [begin, begin + count): of several
+  /// vectors of units at a time, so that a row of r is read in longer pieces.
+  void for_each_unit(const State& from, int begin, int count,
+                     const std::function<void(kernel::Expr j, kernel::Expr mask, const Sums& sums)>& body);
   /// The projected input of a gate.
   kernel::Expr x(int row, int gate, kernel::Expr j, kernel::Expr mask);
   /// Element [direction, offset + j] of an input of shape [D, ...]: peepholes, a bias.
@@ -79,6 +81,7 @@ class RecurrentRows {
   int rows() const { return rows_; }
 
  private:
+  std::vector<Sums> products(const State& from, int begin, int count, int vectors, kernel::Expr j, kernel::Expr mask);
   kernel::Expr row(int i) const { return first_ + kernel::Expr(i); }
   LowerContext& c_;
   RecurrentInputs inputs_;

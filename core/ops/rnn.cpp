@@ -11,8 +11,7 @@ OpDef define_rnn() {
     const double clip = c.node().attr<double>("clip");
     for_each_recurrent_task(c, {1, 2, 3}, [&](RecurrentRows& r) {
       r.for_each_step([&] {
-        r.for_each_unit([&](Expr j, Expr mask) {
-          const auto sums = r.products(r.h(), 0, 1, j, mask);
+        r.for_each_unit(r.h(), 0, 1, [&](Expr j, Expr mask, const RecurrentRows::Sums& sums) {
           for (int row = 0; row < r.rows(); ++row) {
             const Expr v = c.b().let("v", r.x(row, 0, j, mask) + sums[static_cast<size_t>(row)][0]);
             r.set_h(row, j, mask, r.activate(f, 0, 1, v, clip));

@@ -316,9 +316,18 @@ class Planner {
     for (const auto& v : node.outputs) add_buffer(*v, BufferKind::arena);
     const auto branch = [&](const ir::Region& region) {
       bind_params(region, 0, node, 1);
+      const int first = static_cast<int>(plan_.buffers.size());
       add_nodes(region);
-      for (size_t i = 0; i < region.results.size(); ++i)
-        copy(node, buffer_of_.at(region.results[i]), buffer_of_.at(node.output(i)), node.output(i)->type);
+      for (size_t i = 0; i < region.results.size(); ++i) {
+        const int from = buffer_of_.at(region.results[i]), to = buffer_of_.at(node.output(i));
+        // What the branch itself computes is computed in place.
+        const int root = root_of(plan_, from);
+        Buffer& b = plan_.buffers[root];
+        if (root >= first && b.kind == BufferKind::arena && b.bytes == plan_.buffers[to].bytes)
+          b.view_of = to;
+        else
+          copy(node, from, to, node.output(i)->type);
+      }
     };
     branch(node.regions[0]);
     const size_t to_end = jump(node);
