@@ -193,92 +193,77 @@ void conv_transpose(OpContext& c) {
   c.out(0, from_image(c, y, rank, c.out_name()));
 }
 
+struct Pooling {
+  std::string_view op;
+  bool ceil_mode = false, count_include_pad = false;
+};
+
 /// Pooling of an image [N, C, H, W] in a window over its two axes.
-ir::Value* pool_image(OpContext& c, std::string_view op, ir::Value* x, const WindowAttributes& w, bool with_pads,
+ir::Value* pool_image(OpContext& c, const Pooling& how, ir::Value* x, const WindowAttributes& w,
                       std::string_view name = "") {
   ir::Attributes a = attributes_of(w);
   a["kernel"] = w.kernel;
-  a["ceil_mode"] = c.attr_int("ceil_mode", 0);
-  if (op == "AveragePool2D") a["count_include_pad"] = int64_t{with_pads};
-  return c.b.add(op, {x}, std::move(a), name);
+  a["ceil_mode"] = int64_t{how.ceil_mode};
+  if (how.op == "AveragePool2D") a["count_include_pad"] = int64_t{how.count_include_pad};
+  return c.b.add(how.op, {x}, std::move(a), name);
 }
 
 /// Maxima and means over boxes are maxima and means over their sides, one after the other (how many taps of a box
 /// count is a product over its axes): the last two axes at once, then each other one.
-ir::Value* pooled(OpContext& c, std::string_view op, ir::Value* x, bool with_pads, std::string_view name) {
+ir::Value* pooled(OpContext& c, const Pooling& how, ir::Value* x, const WindowAttributes& w, std::string_view name) {
   const int rank = x->type.rank();
-  const WindowAttributes w = window(c, c.attr_ints("kernel_shape", {}), x->type.shape);
-  if (rank == 4) return pool_image(c, op, x, w, with_pads, name);
-  if (rank == 3) return from_image(c, pool_image(c, op, as_image(c, x), w.image(), with_pads), rank, name);
+  if (rank == 4) return pool_image(c, how, x, w, name);
+  if (rank == 3) return from_image(c, pool_image(c, how, as_image(c, x), w.image()), rank, name);
   Shape shape = x->type.shape;
   const auto n = static_cast<size_t>(rank);
   x = reshape(c, x, {shape[0], num_elements({shape.begin() + 1, shape.end() - 2}), shape[n - 2], shape[n - 1]});
-  x = pool_image(c, op, x, w.image(), with_pads);
+  x = pool_image(c, how, x, w.image());
   shape[n - 2] = x->type.shape[2];
   shape[n - 1] = x->type.shape[3];
   for (size_t axis = n - 2; axis-- > 2;) {
     const auto at = shape.begin() + static_cast<int64_t>(axis);
     x = reshape(c, x, {1, num_elements({shape.begin(), at}), *at, num_elements({at + 1, shape.end()})});
-    x = pool_image(c, op, x, w.only(axis - 2, true), with_pads);
+    x = pool_image(c, how, x, w.only(axis - 2, true));
     *at = x->type.shape[2];
   }
   return reshape(c, x, shape, name);
 }
 
+WindowAttributes pool_window(OpContext& c) { return window(c, c.attr_ints("kernel_shape", {}), c.type(0).shape); }
+
 void max_pool(OpContext& c) {
   if (c.wants(1)) c.unsupported("MaxPool with its second output, the indices");
-  c.out(0, pooled(c, "MaxPool2D", c.in(0), false, c.out_name()));
+  const Pooling how{"MaxPool2D", c.attr_int("ceil_mode", 0) != 0, false};
+  c.out(0, pooled(c, how, c.in(0), pool_window(c), c.out_name()));
 }
 void average_pool(OpContext& c) {
-  c.out(0, pooled(c, "AveragePool2D", c.in(0), c.attr_int("count_include_pad", 0) != 0, c.out_name()));
-}
-
-/// (sum of |x|^p)^(1/p): the sum is the mean with padding, times the window's size.
-void lp_pool(OpContext& c) {
-  if (c.attr_int("ceil_mode", 0) != 0) c.unsupported("LpPool with ceil_mode");
-  const int64_t p = c.attr_int("p", 2);
-  if (p < 1) c.malformed("LpPool: p must be positive");
-  ir::Value* x = c.in(0);
-  const DType t = x->type.dtype;
-  const auto number = [&](double v) { return c.b.constant(ir::Tensor::scalar(t, v)); };
-  if (p == 2)
-    x = c.b.add("Mul", {x, x});
-  else
-    x = c.b.add("Abs", {x});
-  if (p > 2) x = c.b.add("Pow", {x, number(static_cast<double>(p))});
-  int64_t size = 1;
-  for (int64_t k : c.attr_ints("kernel_shape", {})) size *= k;
-  x = c.b.add("Mul", {pooled(c, "AveragePool2D", x, true, ""), number(static_cast<double>(size))});
-  if (p == 2)
-    x = c.b.add("Sqrt", {x}, {}, c.out_name());
-  else if (p > 2)
-    x = c.b.add("Pow", {x, number(1.0 / static_cast<double>(p))}, {}, c.out_name());
-  c.out(0, x);
+  const Pooling how{"AveragePool2D", c.attr_int("ceil_mode", 0) != 0, c.attr_int("count_include_pad", 0) != 0};
+  c.out(0, pooled(c, how, c.in(0), pool_window(c), c.out_name()));
 }
 
 /// (sum of |x|^p)^(1/p): a mean of windows, padding counted as zeros, times their size.
 void lp_pool(OpContext& c) {
-  const int rank = c.rank(0);
   const double p = static_cast<double>(c.attr_int("p", 2));
   if (p < 1) c.malformed("LpPool with p below 1");
-  ir::Value* x = as_image(c, c.in(0));
-  const WindowAttributes w = window(c, c.attr_ints("kernel_shape", {}), rank, x->type.shape);
+  ir::Value* x = c.in(0);
+  WindowAttributes w = pool_window(c);
   const auto like = [&](double v) { return c.b.constant(ir::Tensor::scalar(x->type.dtype, v)); };
-  ir::Value* powers = c.b.add("Abs", {x});
-  if (p != 1) powers = p == 2 ? c.b.add("Mul", {x, x}) : c.b.add("Pow", {powers, like(p)});
+  ir::Value* powers = p == 2 ? c.b.add("Mul", {x, x}) : c.b.add("Abs", {x});
+  if (p > 2) powers = c.b.add("Pow", {powers, like(p)});
   // Padding is made explicit, so that every window has all its elements.
-  Ints pads(8, 0);
-  for (size_t i = 0; i < 2; ++i) {
+  const size_t n = w.axes(), rank = n + 2;
+  Ints pads(2 * rank, 0);
+  double size = 1;
+  for (size_t i = 0; i < n; ++i) {
     pads[i + 2] = w.pads[i];
-    pads[i + 6] = w.pads[i + 2] + (c.attr_int("ceil_mode", 0) != 0 ? w.strides[i] - 1 : 0);
+    pads[rank + i + 2] = w.pads[i + n] + (c.attr_int("ceil_mode", 0) != 0 ? w.strides[i] - 1 : 0);
+    size *= static_cast<double>(w.kernel[i]);
   }
-  if (pads != Ints(8, 0)) powers = c.b.add("Pad", {powers}, {{"pads", pads}});
-  ir::Value* y =
-      c.b.add("AveragePool2D", {powers},
-              {{"kernel", w.kernel}, {"strides", w.strides}, {"dilations", w.dilations}, {"pads", Ints(4, 0)}});
-  y = c.b.add("Mul", {y, like(static_cast<double>(w.kernel[0] * w.kernel[1]))});
+  w.pads.assign(2 * n, 0);
+  if (pads != Ints(2 * rank, 0)) powers = c.b.add("Pad", {powers}, {{"pads", pads}});
+  ir::Value* y = c.b.add("Mul", {pooled(c, {"AveragePool2D", false, true}, powers, w, ""), like(size)});
   if (p != 1) y = p == 2 ? c.b.add("Sqrt", {y}) : c.b.add("Pow", {y, like(1 / p)});
-  c.out(0, from_image(c, y, rank, c.out_name()));
+  c.out(0, y);
 }
 
 /// Pooling over all spatial axes is a reduction.
@@ -472,7 +457,6 @@ const Mapping kMappings[] = {
     {"ConvTranspose", conv_transpose},
     {"MaxPool", max_pool},
     {"AveragePool", average_pool},
-    {"LpPool", lp_pool},
     {"GlobalAveragePool", global_average_pool},
     {"GlobalMaxPool", global_max_pool},
     {"GlobalLpPool", global_lp_pool},
