@@ -6,7 +6,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+F, INT, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 def info(name, dtype=F, shape=None):
@@ -20,8 +20,7 @@ def constant(name, value):
 def model_of(nodes, inputs, outputs, weights=None):
     initializers = [numpy_helper.from_array(np.asarray(w), n) for n, w in (weights or {}).items()]
     graph = helper.make_graph(nodes, "test", inputs, outputs, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    return model
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
 def check(model, *feeds, path=None):
@@ -106,12 +105,12 @@ def loop_model(condition=False, stacked=True, shape=(2, 8)):
     ]
     outputs = [info("below" if condition else "same", B, []), info("h2")]
     if stacked:
-        outputs += [info("twice"), info("number", I, [])]
-    body = helper.make_graph(nodes, "body", [info("i", I, []), info("c", B, []), info("h")], outputs)
+        outputs += [info("twice"), info("number", INT, [])]
+    body = helper.make_graph(nodes, "body", [info("i", INT, []), info("c", B, []), info("h")], outputs)
     names = ["last", "all", "numbers"] if stacked else ["last"]
     node = helper.make_node("Loop", ["trips", "start", "h0"], names, body=body)
-    dtypes = [F, F, I]
-    inputs = [info("trips", I, []), info("start", B, []), info("h0", F, shape), info("x", F, shape)]
+    dtypes = [F, F, INT]
+    inputs = [info("trips", INT, []), info("start", B, []), info("h0", F, shape), info("x", F, shape)]
     w = (0.2 * (np.arange(64).reshape(8, 8) % 7 - 3)).astype(np.float32)
     limit = np.asarray(6.0, np.float32)
     return model_of([node], inputs, [info(n, d) for n, d in zip(names, dtypes, strict=False)], {"w": w, "limit": limit})
@@ -134,16 +133,16 @@ def test_loop_with_stacked_results(rng, condition):
 
 def test_what_a_loop_carries_may_swap_places(rng):
     nodes = [helper.make_node("Identity", ["c"], ["c2"]), helper.make_node("Add", ["p", "q"], ["s"])]
-    body = helper.make_graph(nodes, "body", [info("i", I, []), info("c", B, []), info("p"), info("q")],
+    body = helper.make_graph(nodes, "body", [info("i", INT, []), info("c", B, []), info("p"), info("q")],
                              [info("c2", B, []), info("q"), info("s")])  # fmt: skip
     node = helper.make_node("Loop", ["n", "", "a", "b"], ["x", "y"], body=body)
-    model = model_of([node], [info("n", I, []), info("a", F, [3]), info("b", F, [3])], [info("x"), info("y")])
+    model = model_of([node], [info("n", INT, []), info("a", F, [3]), info("b", F, [3])], [info("x"), info("y")])
     check(model, *[(np.array(n), arr(rng, 3), arr(rng, 3)) for n in range(5)])
     # A plain swap.
     del body.node[1]
     body.output[2].name = "p"
     node = helper.make_node("Loop", ["n", "", "a", "b"], ["x", "y"], body=body)
-    model = model_of([node], [info("n", I, []), info("a", F, [3]), info("b", F, [3])], [info("x"), info("y")])
+    model = model_of([node], [info("n", INT, []), info("a", F, [3]), info("b", F, [3])], [info("x"), info("y")])
     check(model, *[(np.array(n), arr(rng, 3), arr(rng, 3)) for n in range(4)])
 
 
@@ -154,14 +153,14 @@ def test_an_if_in_a_loop_in_a_loop(rng):
         [helper.make_node("Greater", ["j", "i"], ["more"]),
          helper.make_node("If", ["more"], ["v2"], then_branch=then, else_branch=other),
          helper.make_node("Identity", ["c"], ["c2"])],
-        "inner", [info("j", I, []), info("c", B, []), info("v")], [info("c2", B, []), info("v2"), info("v2")],
+        "inner", [info("j", INT, []), info("c", B, []), info("v")], [info("c2", B, []), info("v2"), info("v2")],
     )  # fmt: skip
     outer = helper.make_graph(
         [helper.make_node("Add", ["u", "x"], ["u1"]),
          helper.make_node("Loop", ["three", "", "u1"], ["u2", "steps"], body=inner),
          helper.make_node("ReduceMean", ["steps", "zero"], ["mean"], keepdims=0),
          helper.make_node("Identity", ["d"], ["d2"])],
-        "outer", [info("i", I, []), info("d", B, []), info("u")], [info("d2", B, []), info("u2"), info("mean")],
+        "outer", [info("i", INT, []), info("d", B, []), info("u")], [info("d2", B, []), info("u2"), info("mean")],
     )  # fmt: skip
     node = helper.make_node("Loop", ["four", "", "a"], ["z", "means"], body=outer)
     weights = {"three": np.array(3), "four": np.array(4), "zero": np.array([0])}
@@ -194,9 +193,9 @@ def test_scan(rng, attributes, shape, steps):
 
 def test_a_loop_whose_value_grows_is_named():
     nodes = [helper.make_node("Concat", ["v", "v"], ["w"], axis=0), helper.make_node("Identity", ["c"], ["c2"])]
-    body = helper.make_graph(nodes, "body", [info("i", I, []), info("c", B, []), info("v")],
+    body = helper.make_graph(nodes, "body", [info("i", INT, []), info("c", B, []), info("v")],
                              [info("c2", B, []), info("w")])  # fmt: skip
     model = model_of([helper.make_node("Loop", ["n", "", "a"], ["z"], body=body)],
-                     [info("n", I, []), info("a", F, [3])], [info("z")])  # fmt: skip
+                     [info("n", INT, []), info("a", F, [3])], [info("z")])  # fmt: skip
     with pytest.raises(cuvil.UnsupportedError, match="begins as"):
         cuvil.import_onnx(model)

@@ -75,7 +75,11 @@ def test_pooling_over_any_number_of_axes(rng, op, attributes, axes):
     import onnxruntime as ort
 
     x = rng.standard_normal((2, 3, 7, 9, 8)[: axes + 2]).astype(np.float32)
-    window = {"kernel_shape": [3, 2, 3][:axes], "strides": [2, 1, 2][:axes], "pads": [1, 0, 1][:axes] + [1, 1, 0][:axes]}
+    window = {
+        "kernel_shape": [3, 2, 3][:axes],
+        "strides": [2, 1, 2][:axes],
+        "pads": [1, 0, 1][:axes] + [1, 1, 0][:axes],
+    }
     y, model = run(op, [x], opset=18, **window, **attributes)
     want = ort.InferenceSession(model.SerializeToString()).run(None, {"x0": x})[0]
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-6)

@@ -94,9 +94,11 @@ def test_voice_activity(rate, chunk, context):
     """Silero VAD: control flow on the sampling rate, an LSTM whose state the caller carries."""
     model = files_of("silero_vad", "data", "silero_vad.onnx")[0]
     session = reference(model)
-    exe = cuvil.build(cuvil.import_onnx(model))
     audio = speech(1.5, rate)
     sampling = np.array(rate, np.int64)
+    # The model is two networks in one: the rate picks one, and a branch inside asks how many frames there are.
+    sizes = {"input": [1, context + chunk], "state": [2, 1, 128]}
+    exe = cuvil.build(cuvil.import_onnx(model, shapes=sizes, values={"sr": sampling}))
     states = [np.zeros((2, 1, 128), np.float32)] * 2
     probabilities = []
     before = np.zeros((1, context), np.float32)
