@@ -9,7 +9,7 @@ using V = Compose::V;
 /// Inputs are R, T, then n tensors of each kind; so are outputs, without R and T.
 class Step {
  public:
-  Step(OpContext& c, size_t kinds) : c_(c), m_(c), kinds_(kinds) {
+  Step(OpContext& c, size_t kinds) : c_(c), m_(c) {
     const size_t lists = c.num_inputs() < 2 ? 0 : c.num_inputs() - 2;
     if (lists == 0 || lists % kinds != 0)
       c.malformed(std::string(c.proto.op_type) + " takes R, T and lists of one length");
@@ -35,7 +35,7 @@ class Step {
  private:
   OpContext& c_;
   Compose m_;
-  size_t kinds_, count_ = 0;
+  size_t count_ = 0;
 };
 
 /// X' = X - r G / (sqrt(H') + epsilon), H' = H + G^2, r = R / (1 + T decay)
