@@ -16,6 +16,7 @@ from pathlib import Path
 import cuvil
 import numpy as np
 from picture import boxes_of, draw, mark, to_input
+from timing import side_by_side
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,20 +65,6 @@ x = np.load(sys.argv[2]); t = time.perf_counter()
 s = ort.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
 r = {'ready': time.perf_counter() - t}; s.run(None, {"x": x})
 """
-
-
-def side_by_side(runs: dict, rounds: int = 9, each: int = 3) -> dict[str, list[float]]:
-    """Median milliseconds per round, the contestants taking turns: a change of the machine's speed hits all of them."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            one = []
-            for _ in range(each):
-                t = time.perf_counter()
-                run()
-                one.append(1e3 * (time.perf_counter() - t))
-            times[name].append(statistics.median(one))
-    return times
 
 
 def native(runner: Path, artifact: Path, x: Path, y: Path) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 import cuvil
 import numpy as np
 import torch
+from timing import side_by_side
 from torch.nn.functional import normalize
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,20 +56,6 @@ class Embedder(torch.nn.Module):
 @torch.no_grad()
 def embed(model: Embedder, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return model(ids, mask)
-
-
-def side_by_side(runs: dict, rounds: int = 9, each: int = 3) -> dict[str, list[float]]:
-    """Median milliseconds per round, the contestants taking turns."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            one = []
-            for _ in range(each):
-                t = time.perf_counter()
-                run()
-                one.append(1e3 * (time.perf_counter() - t))
-            times[name].append(statistics.median(one))
-    return times
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def diff(
     if all(d.error <= tolerance for d in outputs):
         return Comparison(tuple(outputs), None, builds)
 
-    # results[i]: what is alive after node i.
+    # A cut after a node passes all values that later nodes, or the results, still read.
     last_use = {name: i for i, n in enumerate(nodes) for name in n.input_names}
     last_use.update(dict.fromkeys(graph.result_names, len(nodes)))
     low, high, first = -1, len(nodes) - 1, None  # no difference after low, one after high
