@@ -16,7 +16,9 @@ namespace {
 
 uint64_t count() { return std::getenv("CUVIL_TEST_FULL") ? 2500 : 100; }
 
-void check(uint64_t seed, bool symbolic) {
+/// Runs a graph; returns how many of its results only rounding explains.
+int check(uint64_t seed, bool symbolic) {
+  int excused = 0;
   const ir::Graph graph = test::random_graph(seed, {12, symbolic});
   driver::BuildOptions options;
   if (seed % 5 == 0) options.numerics = "strict";
@@ -34,26 +36,27 @@ void check(uint64_t seed, bool symbolic) {
         own = std::max(own, test::distance(expected, nudged));
       }
       if (own < 1e-2) wrong = test::difference(expected, actual, 2e-4 + 4 * own);
+      if (!wrong) ++excused;
     }
     EXPECT_FALSE(wrong) << "seed " << seed << (symbolic ? " symbolic" : " static") << " round " << round << ": "
                         << *wrong << "\n"
                         << ir::print(graph, false) << ir::print(executable->lowered().graph, false);
   }
+  return excused;
 }
 
-TEST(CompiledRandomGraphs, StaticShapes) {
+void check_all(bool symbolic) {
+  uint64_t excused = 0;
   for (uint64_t seed = 1; seed <= count() && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    check(seed, false);
+    excused += static_cast<uint64_t>(check(seed, symbolic));
   }
+  EXPECT_LE(excused, 1 + count() / 100) << "so many ill-conditioned graphs are none: something lost precision";
 }
 
-TEST(CompiledRandomGraphs, SymbolicShapes) {
-  for (uint64_t seed = 1; seed <= count() && !testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    check(seed, true);
-  }
-}
+TEST(CompiledRandomGraphs, StaticShapes) { check_all(false); }
+
+TEST(CompiledRandomGraphs, SymbolicShapes) { check_all(true); }
 
 }  // namespace
 }  // namespace cuvil
